@@ -53,10 +53,7 @@ static const struct cpython_offsets layouts[] = {
 #define SETUP_PIECE	  256u
 #define INSTRUCTION_BYTES 16u
 
-/*
- * Index in runtime_stack.own: the number of the interpreter to which the stack belongs. The main
- * interpreter has the number 0.
- */
+/* Index in runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
 #define OWN_INTERPRETER 0
 
 /* Bytes that are read of an interpreter frame and of a code object. */
@@ -75,10 +72,7 @@ struct published {
 #define THREAD_BYTES	4096u
 #define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* not alpha or beta: layouts change */
 
-/*
- * Do all fields lie within the FRAME_BYTES and CODE_BYTES that are read of a frame and of a code
- * object?
- */
+/* Do all fields lie within the bytes that are read of a frame and of a code object? */
 static int is_within(const struct cpython_offsets *at)
 {
 	const uint32_t of_frame[] = {at->previous, at->code, at->instruction, at->owner};
@@ -137,10 +131,7 @@ static int is_plausible(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/*
- * Fill in out->offsets. @row has the positions in _Py_DebugOffsets at which the process publishes
- * them.
- */
+/* Fill in out->offsets. @row has the positions in _Py_DebugOffsets where they are published. */
 static int read_published(
 	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
 {
@@ -350,10 +341,7 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	return enter_cframe(at, reader, cframe, out);
 }
 
-/*
- * Does @state belong to @thread? If neither `self` nor `tid` of @thread is known, returns 1 for any
- * @state.
- */
+/* Does @state belong to @thread? If nothing is known of @thread, any @state may: returns 1. */
 static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader, uintptr_t state,
 	const struct runtime_thread *thread)
 {
@@ -403,10 +391,7 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 
 typedef void state_fn(void *context, uintptr_t interpreter, uintptr_t state);
 
-/*
- * Call @fn for the thread states of all interpreters. Returns 0; or -EFAULT, maybe after calls of
- * @fn.
- */
+/* Call @fn for the thread states of all interpreters. Returns 0; -EFAULT: not all were read. */
 static int for_each_state(
 	const struct runtime *runtime, struct runtime_reader *reader, state_fn *fn, void *context)
 {
@@ -556,10 +541,7 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread nobody = {0, 0};
 	int error = find_nearest(runtime, reader, thread, sp, out);
 
-	/*
-	 * After a fork, thread states of the child still have the tids of the parent's threads, so
-	 * ignore tids.
-	 */
+	/* After a fork, the child's states still have the parent's tids, so ignore tids. */
 	if (error && !thread->self && thread->tid)
 		error = find_nearest(runtime, reader, &nobody, sp, out);
 	return error;

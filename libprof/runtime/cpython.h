@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/*
- * Offsets of fields in CPython's structures. cpython.c (stacks) and cpython_code.c (code objects)
- * use them.
- */
+/* Offsets of fields in CPython's structures, for cpython.c and cpython_code.c. */
 #ifndef LIBPROF_RUNTIME_CPYTHON_H
 #define LIBPROF_RUNTIME_CPYTHON_H
 
@@ -24,15 +21,9 @@ struct cpython_offsets {
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t previous, code, instruction, owner;	  /* of interpreter frames */
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
-	/*
-	 * The offset of `state` in PyASCIIObject, then the sizes of PyASCIIObject and
-	 * PyCompactUnicodeObject.
-	 */
+	/* Offset of PyASCIIObject.state; bytes of PyASCIIObject and PyCompactUnicodeObject. */
 	uint32_t text_state, ascii, wide;
-	/*
-	 * These are not table values: a process publishes them, and they must equal the constants
-	 * below.
-	 */
+	/* The process publishes these, and they must equal the constants below. */
 	uint32_t type, bytes_size, bytes_start;
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");

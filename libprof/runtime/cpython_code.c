@@ -127,10 +127,7 @@ static unsigned find_characters(const struct cpython_offsets *at, struct runtime
 		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
 		return 0;
 	kind = state >> 2 & 7;
-	/*
-	 * Only compact texts are read: the characters follow the structure, which is shorter if all
-	 * are ASCII.
-	 */
+	/* Read only compact texts: characters follow the structure, shorter if all are ASCII. */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
 	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);

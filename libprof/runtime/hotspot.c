@@ -160,10 +160,7 @@ static int load_code(const void *reader, uintptr_t address, uintptr_t *word)
 	return runtime_load_word((struct runtime_reader *)reader, address, word);
 }
 
-/*
- * Step from frameless code that is called by native code or any other code: the return address is
- * at *sp.
- */
+/* Step from frameless code that any code may call: the return address is at *sp. */
 static int leave_by_any_call(struct runtime_reader *reader, struct unwind_activation *at)
 {
 	const struct arch_text text = {0, UINTPTR_MAX, load_code, reader};
@@ -248,10 +245,7 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	if (!hotspot_find_method(runtime, reader, of_method, method, frame)) {
 		if (hotspot_read_method(runtime, reader, method, frame))
 			return -EBADMSG;
-		/*
-		 * For another process, empty the windows, so that the number of unloaded classes is
-		 * read again.
-		 */
+		/* For another process, empty the windows, to read the number again. */
 		if (!reader->is_own)
 			runtime_forget(reader);
 		if (hotspot_load_unloaded(runtime, reader) !=
@@ -516,10 +510,7 @@ static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *rea
 	if (!at->has_fp || at->fp < at->sp || at->fp & (WORD - 1) ||
 		runtime_load(reader, at->fp, words, sizeof(words)))
 		return -EBADMSG;
-	/*
-	 * The entry barrier of compiled methods pushes a mark, all ones
-	 * (gc/shared/barrierSetNMethod).
-	 */
+	/* The entry barrier of compiled methods pushes a mark (gc/shared/barrierSetNMethod). */
 	marked = words[1] == UINTPTR_MAX;
 	if (!is_called_from(reader, blob, words[1 + marked]))
 		return -EBADMSG;
@@ -624,8 +615,7 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 /* ---- functions of the reader ----------------------------------------------------------------- */
 
 /*
- * Step from an innermost frame to @caller, which leave_by_epilogue() has found, and set @out to the
- * method.
+ * Step from an innermost frame to @caller, as leave_by_epilogue() found it. Set @out to the method.
  */
 static int leave_straight(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, const struct unwind_activation *caller,
@@ -675,10 +665,7 @@ static int leave_code(const struct runtime *runtime, struct runtime_reader *read
 	return leave_stub(runtime, reader, &blob, at, out);
 }
 
-/*
- * Read @method, whose code is in @blob, possibly inlined. The method is not freed before the blob.
- * Returns 0 or -errno.
- */
+/* Read @method, of which @blob has code. The method lives as long as @blob. Returns 0 or -errno. */
 static int read_compiled_method(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t method,
 	struct runtime_frame *out)
@@ -732,10 +719,7 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	struct hotspot_blob blob;
 	unsigned told = 0;
 
-	/*
-	 * Allow plain loads of the blob's header at frame->code: it lies in the same heap as the
-	 * code.
-	 */
+	/* Allow plain loads of the blob's header: it lies in the same heap as the blob's code. */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
 		return -EBADMSG;
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};

@@ -18,10 +18,7 @@
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
-	/*
-	 * A variable: the return address in Continuation.enterSpecial; 0: HotSpot's tables do not
-	 * have it.
-	 */
+	/* Variable: the return address in Continuation.enterSpecial; 0: not in HotSpot's tables. */
 	uint32_t entered;
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
@@ -36,10 +33,7 @@ struct hotspot_offsets {
 	/* Fields of nmethod and of its bases. */
 	uint32_t nmethod_method, original_pc, compile_id, entry, loop_entry, deopt, deopt_handle;
 	uint32_t stubs, metadata, scopes, pcs, pcs_end;
-	/*
-	 * Fields with pointers to the nmethod's data, or with an integer if the data lies in the
-	 * nmethod.
-	 */
+	/* Fields: pointers to the nmethod's data, or integers if the data lies in the nmethod. */
 	uint32_t mutable_data, immutable_data;
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
@@ -192,10 +186,7 @@ static inline int hotspot_is_interpreter(const struct hotspot_cache *cache, uint
 const struct hotspot_heap *hotspot_find_heap(
 	const struct hotspot_cache *cache, struct runtime_reader *reader, uintptr_t pc);
 
-/*
- * Find the blob whose code contains @pc. Returns 0 or -ENOENT. Later loads from its heap are plain
- * loads.
- */
+/* Find the blob whose code has @pc, and allow plain loads of its heap. Returns 0 or -ENOENT. */
 int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc,
 	struct hotspot_blob *out);
 
@@ -205,10 +196,7 @@ struct hotspot_compiled {
 	uintptr_t metadata, scopes, pcs, pcs_end, stubs;
 	/* Offset in a deoptimised frame at which HotSpot has saved the original pc. */
 	uint32_t original_pc;
-	/*
-	 * The compile id. It is unique, except that an OSR compilation may share it with another
-	 * compilation.
-	 */
+	/* The compile id. Two compilations share it only if one of them is an OSR compilation. */
 	uint32_t number;
 };
 
@@ -216,24 +204,15 @@ struct hotspot_compiled {
 int hotspot_read_compiled(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct hotspot_compiled *out);
 
-/*
- * Returns the scope of the first PcDesc at or after @pc, or HOTSPOT_NO_SCOPE. For a return address
- * the PcDesc is the exact one.
- */
+/* Returns the scope of the first PcDesc at or after @pc, or HOTSPOT_NO_SCOPE. */
 uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	const struct hotspot_compiled *compiled, uintptr_t pc);
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/*
- * Bit in runtime_frame.name. If it is set, the other bits are the address of a C string: the name
- * of a frame without a method.
- */
+/* Bit in runtime_frame.name: the other bits are the address of a C string, not a method. */
 #define HOTSPOT_TEXT (1ULL << 63)
-/*
- * Value of runtime_frame.name: the frame stands for all frames of a virtual thread that lie in the
- * heap.
- */
+/* runtime_frame.name of a frame that stands for a virtual thread's frames in the heap. */
 #define HOTSPOT_FROZEN (HOTSPOT_TEXT | 1)
 
 /*

@@ -91,10 +91,7 @@ const struct hotspot_heap *hotspot_find_heap(
 	return NULL;
 }
 
-/*
- * Load the segment's byte: the distance back to the segment where its block begins. Returns 0 or
- * -ENOENT.
- */
+/* Load the distance from @segment back to its block, in segments. Returns 0 or -ENOENT. */
 static int load_segment(struct runtime_reader *reader, const struct hotspot_heap *heap,
 	uintptr_t segment, uint8_t *back)
 {
@@ -138,10 +135,7 @@ static int read_blob(const struct hotspot_offsets *at, struct runtime_reader *re
 	const char *bytes;
 	int64_t words;
 
-	/*
-	 * One system call reads the header of the blob and, if it has a compiled method, of the
-	 * nmethod.
-	 */
+	/* Read the header of the blob, and of its nmethod if any, by one system call. */
 	runtime_expect(reader, block, left < RUNTIME_WINDOW_BYTES ? left : RUNTIME_WINDOW_BYTES);
 	bytes = runtime_view(reader, block, at->block_size + at->blob_size);
 	if (!bytes || !bytes[at->block_is_used])
@@ -170,10 +164,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 
 	if (!heap)
 		return -ENOENT;
-	/*
-	 * The walk asks for the blob of a return address, and then again for the blob of the
-	 * caller's frame.
-	 */
+	/* The walk asks for a return address's blob, and then for it again as the caller's blob. */
 	if (pc < cache->last.code || pc >= cache->last.code_end) {
 		if (find_block(reader, heap, pc, &block) ||
 			read_blob(hotspot_offsets_of(runtime), reader, heap, block, &cache->last))
@@ -183,10 +174,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
 }
 
-/*
- * Returns the start of the nmethod's data: where @field points, or the nmethod itself if @field is
- * not a pointer.
- */
+/* Returns the start of the nmethod's data: where @field points, or else the nmethod itself. */
 static uintptr_t find_data(const char *bytes, uint32_t field, uintptr_t nmethod)
 {
 	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER

@@ -85,10 +85,7 @@ static uint16_t length_of(
 											 : length;
 }
 
-/*
- * Returns the hash of @hash, and of the length and the last bytes of @symbol: names of generated
- * classes differ at the end.
- */
+/* Mix @symbol's length and last bytes into @hash: generated classes' names differ at the end. */
 static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uint64_t hash, uintptr_t symbol)
 {
@@ -151,10 +148,7 @@ static int read_identity(const struct hotspot_offsets *at, struct runtime_reader
 		return error;
 	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
 		return -EBADMSG;
-	/*
-	 * Mix the words one after another: if they were combined by XOR, two methods of one name
-	 * might have equal hashes.
-	 */
+	/* Mix word by word: XORs of the words of two methods of one name may be equal. */
 	*identity = runtime_mix(runtime_mix(0, method), parts->fixed);
 	*identity = mix_symbol(at, reader, *identity, parts->klass);
 	*identity = mix_symbol(at, reader, *identity, parts->name);
@@ -180,10 +174,7 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 		return error;
 	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
-	/*
-	 * For another process do not cache: the count would come from a window that was read
-	 * before.
-	 */
+	/* For another process do not cache: the count may come from an old window. */
 	if (reader->is_own &&
 		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
 		hotspot_keep_method(runtime, reader, key, out);
@@ -255,10 +246,7 @@ static int next_line(const struct hotspot_offsets *offsets, struct runtime_reade
 	return 1;
 }
 
-/*
- * Returns the line of the last bytecode index at or before @bci. If @bci is -1, returns the
- * smallest line.
- */
+/* Returns the line of the last bytecode index at or before @bci; for -1, the smallest line. */
 static uint32_t find_line(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fixed, int32_t bci)
 {
@@ -332,10 +320,7 @@ static uint32_t without_address(const char *name, uint32_t length)
 		       : length;
 }
 
-/*
- * Copy a symbol, with '/' replaced by @slash and control characters by '?'. Returns the bytes
- * copied.
- */
+/* Copy a symbol, with '/' replaced by @slash, controls by '?'. Returns the number of bytes. */
 static uint32_t copy_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uintptr_t symbol, char slash, char *out, uint32_t room)
 {

@@ -84,10 +84,7 @@ static const struct wanted fields[] = {
 	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_deopt_mh_handler_offset", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_stub_offset", AT(stubs), FIELD, 0},
-	/*
-	 * The data of an nmethod lies in the nmethod, which ends at _nmethod_end_offset, or
-	 * elsewhere.
-	 */
+	/* The nmethod's data ends at _nmethod_end_offset of the nmethod, or lies elsewhere. */
 	{"nmethod", "_nmethod_end_offset", AT(mutable_data), FIELD, 0},
 	{"CodeBlob", "_mutable_data", AT(mutable_data), FIELD, 0},
 	{"nmethod", "_nmethod_end_offset", AT(immutable_data), FIELD, 0},
@@ -168,10 +165,7 @@ static int load_name(struct runtime_reader *reader, uintptr_t at, char name[NAME
 	unsigned used = 0, bytes, in_page = PAGE_BYTES - (unsigned)(at & (PAGE_BYTES - 1));
 
 	runtime_expect(reader, at, in_page < NAME_BYTES ? in_page : NAME_BYTES);
-	/*
-	 * Load at most 8 aligned bytes at a time, because the page after the string may not be
-	 * mapped.
-	 */
+	/* Load aligned pieces: the page after the string's end may not be mapped. */
 	while (used < NAME_BYTES) {
 		bytes = 8 - (unsigned)((at + used) & 7);
 		if (bytes > NAME_BYTES - used)
@@ -224,10 +218,7 @@ static unsigned width_of(const char *name)
 	return length && name[length - 1] == '*' ? HOTSPOT_POINTER : 0;
 }
 
-/*
- * Bit sets of indices in hotspot_offsets: those found at least once, and those found more than
- * once.
- */
+/* Bit sets of indices in hotspot_offsets: found by some entry, found by more than one. */
 struct found {
 	uint64_t once, twice;
 };
@@ -272,10 +263,7 @@ static void keep_field(struct runtime *out, struct runtime_reader *reader, struc
 		keep_value(out, found, wanted, (uint32_t)field->offset);
 }
 
-/*
- * Find all wanted fields. HotSpot's table lists the fields of one type together. Returns 0 or
- * -EFAULT.
- */
+/* Find all wanted fields. The table lists fields of one type together. Returns 0 or -EFAULT. */
 static int find_fields(
 	struct runtime *out, struct runtime_reader *reader, struct found *found, uintptr_t at)
 {
@@ -476,10 +464,7 @@ int hotspot_find(
 	error = read_tables(out, reader, symbols);
 	if (error == -EAGAIN)
 		return error;
-	/*
-	 * Before the interpreter exists, missing entries may mean that the dynamic linker has not
-	 * relocated the tables.
-	 */
+	/* Without an interpreter, the dynamic linker may not have relocated the tables yet. */
 	if (!at->interpreter || !hotspot_load_pointer(reader, out->base + at->interpreter))
 		return -EAGAIN;
 	if (error || !is_usable(out))

@@ -61,10 +61,7 @@
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/*
- * Read the call at @at. In 5.1, the saved instruction of the innermost call is in the state and not
- * in the call.
- */
+/* Read the call at @at. In 5.1, the state has the saved instruction of the innermost call. */
 static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)
 {
@@ -270,10 +267,7 @@ static int is_replacing(const struct runtime *runtime, struct runtime_reader *re
 	       lua_dialect(layout)->opcodes[opcode - 1] == 'C';
 }
 
-/*
- * Set stack->frame to the innermost Lua call of stack->state. Skip a call that luaV_execute() has
- * not started yet.
- */
+/* Set stack->frame to the state's innermost Lua call that luaV_execute() has started. */
 static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, int is_first, int is_innermost)
 {
@@ -374,10 +368,7 @@ static uintptr_t find_instruction(
 
 		if (!(known >> reg & 1) || !at || at > code_bytes || at % LUA_INSTRUCTION)
 			continue;
-		/*
-		 * One register may point to the current instruction, and another one to the next
-		 * instruction.
-		 */
+		/* Registers may have the current and the next instruction; use the latter. */
 		if (found && at + LUA_INSTRUCTION != found && found + LUA_INSTRUCTION != at &&
 			found != at)
 			return 0;

@@ -118,10 +118,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 int lua_read_link(const struct lua_layout *layout, struct runtime_reader *reader, uintptr_t state,
 	uintptr_t at, struct lua_call *out);
 
-/*
- * Read the closure at @value and its prototype. Returns 1; 0 if it is not a Lua function; or
- * -errno.
- */
+/* Read the closure at @value and its prototype. Returns 1, 0 if not a Lua function, or -errno. */
 int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t value, struct lua_call *out);
 
@@ -131,10 +128,7 @@ int lua_read_closure(const struct lua_layout *layout, struct runtime_reader *rea
 #define LUA_NOTED_IDENTITY 4
 #define LUA_NOTED_NUMBERS  5 /* bytes of code << 32 | first line */
 
-/*
- * Set *@out to the words for @call's prototype, which are valid until the next call of
- * lua_read_proto(). Returns 0 or -errno.
- */
+/* Set *@out to the words of @call's prototype, valid until the next call. Returns 0 or -errno. */
 int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reader,
 	const struct lua_call *call, const uint64_t **out);
 
@@ -145,10 +139,7 @@ int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reade
 int lua_read_call(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t state,
 	uintptr_t at, struct lua_call *out);
 
-/*
- * runtime_frame.name is the address of a call + OF_CALL, or OF_MAIN. runtime_frame.code is the
- * prototype.
- */
+/* runtime_frame.name is a call's address + OF_CALL, or OF_MAIN; .code is the prototype. */
 #define OF_CALL 1u
 #define OF_MAIN 2u
 

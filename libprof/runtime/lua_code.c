@@ -44,10 +44,7 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/*
- * Returns the line of @position: that of the last mark at or before @position, plus the differences
- * after the mark.
- */
+/* Returns the line of the last mark at or before @position, plus the differences after it. */
 static uint32_t marked_line(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t proto, uint32_t position)
 {
@@ -59,10 +56,7 @@ static uint32_t marked_line(const struct lua_layout *layout, struct runtime_read
 	if (runtime_load_word(reader, proto + layout->marks, &marks) ||
 		runtime_load_word(reader, proto + layout->lines, &lines))
 		return 0;
-	/*
-	 * There is at least one mark per MARKS_AT_MOST instructions, so start the search at mark
-	 * `number`.
-	 */
+	/* There is at least one mark per MARKS_AT_MOST instructions: start at `number`. */
 	for (unsigned n = 0; n < LINES_MAX && number < count &&
 			     number_at(reader, marks + number * MARK_BYTES) <= position;
 		n++)
@@ -105,10 +99,7 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/*
- * Find the bytes of the string object at @address. Returns the address of the bytes, or 0; sets
- * @bytes to their number.
- */
+/* Find the bytes of the string object @address. Returns their address, or 0; @bytes: number. */
 static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *bytes)
 {
@@ -130,8 +121,8 @@ static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reade
 }
 
 /*
- * Copy the string at @address, up to a NUL. If it is too long, copy the beginning or, if @keep_end,
- * the end.
+ * Copy the string at @address, up to a NUL. If it is too long, keep its start or, if @keep_end,
+ * end.
  */
 static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end)
@@ -141,10 +132,7 @@ static uint32_t copy_string(const struct lua_layout *layout, struct runtime_read
 	return text ? runtime_load_text(reader, text, bytes, out, room, keep_end) : 0;
 }
 
-/*
- * Write the source of a chunk: a file, a name that the host gave, or the first line of the chunk's
- * text.
- */
+/* Write a chunk's source: a file, the host's name for it, or the first line of the text. */
 static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room)
 {
@@ -219,10 +207,7 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 		return reg >= a;
 	case 'R':
 		return reg >= a + 2;
-	/*
-	 * Operand B of OP_LOADNIL is the last register in 5.1, and the number of further registers
-	 * later.
-	 */
+	/* B of OP_LOADNIL: in 5.1 the last register, later the number of further registers. */
 	case 'N':
 		return reg >= a &&
 		       reg <= b_of(layout, instruction) + (layout->closure_is_native ? 0 : a);
@@ -231,10 +216,7 @@ static int writes(const struct lua_layout *layout, uint32_t instruction, uint32_
 	}
 }
 
-/*
- * Load the instruction at place->position. The caller reads all instructions up to @end, so read
- * ahead.
- */
+/* Load the instruction at place->position. Read ahead, because the caller reads all up to @end. */
 static int load_instruction(struct place *place, uint32_t end)
 {
 	uintptr_t address = place->code + place->position * LUA_INSTRUCTION;
@@ -346,10 +328,7 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 		if (name || find_setter(place, reg))
 			return name;
 		c = bits(place->instruction, layout->c_shift, layout->b_bits);
-		/*
-		 * The bit that makes operand C a constant: up to 5.3, C's highest bit; later a bit
-		 * beside C.
-		 */
+		/* The bit that makes C a constant: up to 5.3 C's highest, later one beside C. */
 		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
 		c &= 0xff;
 		switch (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction)) {
@@ -377,10 +356,7 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 	return 0;
 }
 
-/*
- * Set @out to the Lua function that made the call at @address, and to its calling instruction.
- * Returns 0 or -ENOENT.
- */
+/* Set @out to the Lua function that made the call at @address. Returns 0 or -ENOENT. */
 static int find_caller(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t address, struct place *out)
 {
@@ -439,10 +415,7 @@ static uintptr_t given_name(struct place *place, uintptr_t inner)
 	}
 }
 
-/*
- * Returns the index of @inner among the functions that are defined in @place's function, or
- * UINT32_MAX.
- */
+/* Returns the index of @inner among the functions that @place's function defines, or UINT32_MAX. */
 static uint32_t number_of(const struct place *place, uintptr_t inner)
 {
 	uint32_t count = number_at(place->reader, place->proto + place->layout->inner_count);
@@ -459,10 +432,7 @@ static uint32_t number_of(const struct place *place, uintptr_t inner)
 	return UINT32_MAX;
 }
 
-/*
- * Set @place to the instruction that creates the closure of inner function @number. Returns 0 or
- * -ENOENT.
- */
+/* Set @place to the instruction that creates inner function @number. Returns 0 or -ENOENT. */
 static int find_closure(struct place *place, uint32_t number)
 {
 	const struct lua_layout *layout = place->layout;
@@ -553,10 +523,7 @@ uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, 
 	int is_trusted = reader->is_trusted;
 	uint32_t used;
 
-	/*
-	 * The search for callers may leave the part of the stack that the walk has checked, so do
-	 * not use plain loads.
-	 */
+	/* The search for callers may leave the stack that was checked: no plain loads. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);

@@ -24,10 +24,7 @@ const struct lua_layout lua_layouts[] = {
 };
 #define VERSIONS (sizeof(lua_layouts) / sizeof(lua_layouts[0]))
 
-/*
- * The entries are in the order of the layouts. Earlier releases of each version have different
- * structures.
- */
+/* In the order of the layouts. The first releases of each version have different structures. */
 const struct lua_dialect lua_dialects[VERSIONS] = {
 	{
 		.ident = "$Lua: Lua 5.1.",
@@ -112,10 +109,7 @@ static void add_called(const struct runtime_symbols *symbols, struct runtime_rea
 		(struct called){(uint32_t)(begin - called->bias), (uint32_t)(end - begin), depth};
 }
 
-/*
- * Returns the target of the first call at or after *@address, or 0. Moves *@address behind the
- * call.
- */
+/* Returns the target of the first call from *@address on, or 0. Moves *@address behind the call. */
 static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *address, uintptr_t end)
 {
 	uintptr_t found = 0;

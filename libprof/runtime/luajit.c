@@ -56,10 +56,7 @@
 #define FRAMES_MAX	 4096u /* C frames of one state */
 #define UNTOLD_MAX	 (1u << 18)
 
-/*
- * Indices in runtime_stack.own. runtime_stack.frame is the base, runtime_stack.activation the next
- * interpreter frame.
- */
+/* Indices in runtime_stack.own. `frame` is the base, `activation` the next interpreter frame. */
 /* The instruction of the function at the base; 0: not known. */
 #define OWN_PC	       0
 #define OWN_BOTTOM     1
@@ -159,10 +156,7 @@ static int is_compiled(const struct runtime *runtime, struct runtime_reader *rea
 	return 0;
 }
 
-/*
- * Find the state of a thread that was interrupted in a trace, by the dispatch register. Returns 1
- * or 0.
- */
+/* Find the state of a thread interrupted in a trace, by the dispatch register. Returns 1 or 0. */
 static int find_traced(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *out)
 {
@@ -177,10 +171,7 @@ static int find_traced(const struct runtime *runtime, struct runtime_reader *rea
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/*
- * Returns a cache key for the thread. The cached word is the state that the thread's last walk
- * found.
- */
+/* Returns the cache key under which the thread's last walk stored its state. */
 static uint64_t key_of_thread(const struct runtime *runtime, const struct runtime_reader *reader)
 {
 	return runtime_mix(runtime->entry, reader->stack_start + reader->stack_bytes);
@@ -286,10 +277,7 @@ static uint32_t count_begun(
 	return bytes;
 }
 
-/*
- * Step to the caller if the interpreter is setting up or releasing its frame. Returns 1, or 0 if
- * the frame is complete.
- */
+/* Step to the caller if the interpreter is setting up or releasing its frame. Returns 1 or 0. */
 static int leave_edge(
 	const struct runtime *runtime, struct runtime_reader *reader, struct unwind_activation *at)
 {
@@ -346,10 +334,7 @@ static int step_luajit(const struct runtime *runtime, struct runtime_reader *rea
 	(UINT64_C(1) << ARCH_LUAJIT_BASE | UINT64_C(1) << ARCH_LUAJIT_PC | \
 		UINT64_C(1) << ARCH_LUAJIT_DISPATCH)
 
-/*
- * Find the innermost function while the interpreter itself runs. Returns 0, or -EAGAIN if it is not
- * known.
- */
+/* Find the innermost function while the interpreter itself runs. Returns 0 or -EAGAIN. */
 static int find_running(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -374,10 +359,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 		return -EAGAIN;
 	if (!arch_luajit_links(code + ARCH_LUAJIT_BEFORE) && pc == link &&
 		!luajit_read_function(reader, stack->frame, &function) && luajit_has(&function, pc))
-		/*
-		 * Ambiguous, but the function is the same: it returns to itself, has called itself,
-		 * or is at its caller's call.
-		 */
+		/* Recursion: pc may belong to this call or to its caller, so it stays unknown. */
 		return 0;
 	if ((arch_luajit_links(code + ARCH_LUAJIT_BEFORE) || pc == link) &&
 		(pc % INSTRUCTION || luajit_read_caller(reader, stack->frame, pc, &stack->frame) ||
@@ -390,10 +372,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 	return 0;
 }
 
-/*
- * Find the innermost function while a C function runs that the interpreter has called. Returns 0 or
- * -EAGAIN.
- */
+/* Find the innermost function while it runs a C function. Returns 0 or -EAGAIN. */
 static int find_calling(
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {

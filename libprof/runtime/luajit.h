@@ -18,10 +18,7 @@
 #define KIND_PROTO    7u
 #define KIND_FUNCTION 8u
 
-/*
- * A value has the complement of its type in the high bits, and the object's address in the low
- * bits.
- */
+/* A value: in the high bits the complement of its type, in the low bits the object's address. */
 #define VALUE_BYTES	   8u
 #define VALUE_SHIFT	   47
 #define VALUE_OBJECT(bits) ((bits) & ((UINT64_C(1) << VALUE_SHIFT) - 1))
@@ -96,16 +93,10 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define RUNS_C	       (-2)
 #define RUNS_EXIT      (-4) /* a trace is being left */
 
-/*
- * Offsets that differ between releases. luajit_layouts.inc has a row for the first release of each
- * group.
- */
+/* Offsets that differ between releases; luajit_layouts.inc has a row for each group of releases. */
 struct luajit_layout {
 	uint16_t version;
-	/*
-	 * Offsets from the global_State: of the dispatch table, and of the newest area of compiled
-	 * code.
-	 */
+	/* Offsets from the global_State: dispatch table; newest area of compiled code. */
 	uint16_t dispatch, area;
 };
 extern const struct luajit_layout luajit_layouts[];
@@ -114,10 +105,7 @@ static inline const struct luajit_layout *luajit_layout(const struct runtime *ru
 	return &luajit_layouts[runtime->offsets[0]];
 }
 
-/*
- * Indices in runtime.objects of the start of a part of the interpreter's code. The end follows the
- * start.
- */
+/* Indices in runtime.objects: start and, at the next index, end of a part of the interpreter. */
 /* The entry code, which runs before the interpreter frame has a function. */
 #define LUAJIT_BEGUN 0
 /* The exit code, which runs after the outermost function has returned. */
@@ -166,17 +154,11 @@ struct luajit_link {
 int luajit_read_link(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t bottom, struct luajit_link *out);
 
-/*
- * Set @caller to the base of the caller, whose calling instruction ends at @pc. Returns 0 or
- * -errno.
- */
+/* Set @caller to the base of the caller, whose call ends at @pc. Returns 0 or -errno. */
 int luajit_read_caller(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t pc, uintptr_t *caller);
 
-/*
- * runtime_frame.name is the base of a frame + OF_FRAME, or OF_MAIN. runtime_frame.code is the
- * bytecode.
- */
+/* runtime_frame.name is a frame's base + OF_FRAME, or OF_MAIN; .code is the bytecode. */
 #define OF_FRAME 1u
 #define OF_MAIN	 2u
 

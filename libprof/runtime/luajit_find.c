@@ -42,10 +42,7 @@ static void find_begun(struct runtime *out, struct runtime_reader *reader, uintp
 	}
 }
 
-/*
- * Returns the end of the last instruction before @entry that stores RUNS_C in the global_State, or
- * 0.
- */
+/* Returns the end of the last instruction before @entry that stores RUNS_C, or 0. */
 static uintptr_t find_noted(
 	const struct luajit_layout *layout, struct runtime_reader *reader, uintptr_t entry)
 {
@@ -73,10 +70,7 @@ static int find_layout(struct runtime *out, struct runtime_reader *reader, uintp
 	return -ENOTSUP;
 }
 
-/*
- * Find the exit code, from the last instruction before @entry that stores RUNS_C to the return
- * instruction.
- */
+/* Find the exit code: from the last instruction before @entry that stores RUNS_C to the return. */
 static void find_left(struct runtime *out, struct runtime_reader *reader, uintptr_t entry)
 {
 	uintptr_t start = find_noted(luajit_layout(out), reader, entry), at = start;

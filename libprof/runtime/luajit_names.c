@@ -47,10 +47,7 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/*
- * Instruction 0 is the function's head and has the first line. The others have their distance from
- * it in `lines`.
- */
+/* Instruction 0 has the function's first line; `lines` has the distances of the others from it. */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
@@ -68,10 +65,7 @@ uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reade
 	return number_at(reader, proto + PROTO_FIRST_LINE) + distance;
 }
 
-/*
- * Write the source of a chunk: a file, a name that the host gave, or the first line of the chunk's
- * text.
- */
+/* Write a chunk's source: a file, the host's name for it, or the first line of the text. */
 static uint32_t copy_source(
 	struct runtime_reader *reader, uintptr_t string, char *out, uint32_t room)
 {
@@ -302,10 +296,7 @@ static uintptr_t object_name(struct place *place, uint32_t slot)
 
 /* ---- callers --------------------------------------------------------------------------------- */
 
-/*
- * Step from the frame at *@base to its caller, and set *@link to the link between them. Returns 0
- * or -errno.
- */
+/* Step from the frame at *@base to its caller. *@link gets their link. Returns 0 or -errno. */
 static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct luajit_link *link)
 {
 	int error = luajit_read_link(reader, *base, 0, link);
@@ -330,10 +321,7 @@ static int find_caller(struct runtime_reader *reader, uintptr_t base, struct pla
 	return go_to(out, (uint32_t)((link.pc - function.code) / INSTRUCTION) - 1);
 }
 
-/*
- * @place is an instruction that creates a closure. Returns the name to which the next instruction
- * assigns it, or 0.
- */
+/* Returns the name to which the next instruction assigns the closure made at @place, or 0. */
 static uintptr_t given_name(struct place *place)
 {
 	uint32_t slot = luajit_a(place->instruction);
@@ -380,10 +368,7 @@ static int find_closure(struct place *place, uintptr_t code)
 	return -ENOENT;
 }
 
-/*
- * Returns the name that a caller assigns to the function at @base when it defines this function, or
- * 0.
- */
+/* Returns the name that a caller gives the function at @base where it defines it, or 0. */
 static uintptr_t defined_name(struct runtime_reader *reader, uintptr_t base, struct place *place)
 {
 	struct luajit_function function, caller;
@@ -433,10 +418,7 @@ uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reade
 	uint32_t used;
 
 	(void)runtime;
-	/*
-	 * The search for callers may leave the part of the stack that the walk has checked, so do
-	 * not use plain loads.
-	 */
+	/* The search for callers may leave the stack that was checked: no plain loads. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(reader, address, out, room - 1);

@@ -180,10 +180,7 @@ static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols 
 	return at && !runtime_load(reader, at, &found, bytes) ? found : 0;
 }
 
-/*
- * Find the next call in the code from *@at to @end, and move *@at behind it. Returns the called
- * address, or 0.
- */
+/* Returns the target of the next call in [*@at, @end), or 0. Moves *@at behind the call. */
 static uintptr_t next_called(struct runtime_reader *reader, uintptr_t *at, uintptr_t end)
 {
 	uint8_t code[ARCH_CALL_BYTES];
@@ -206,10 +203,7 @@ static int calls(struct runtime_reader *reader, uintptr_t at, uintptr_t end, uin
 	return called != 0;
 }
 
-/*
- * Find the C function that executes instruction @number. Returns 0, or -ENOENT if it is not in the
- * module.
- */
+/* Find the C function of instruction @number. Returns 0, or -ENOENT if not in the module. */
 static int find_instruction(struct runtime_reader *reader, struct runtime_symbols *symbols,
 	unsigned number, uintptr_t *begin, uintptr_t *end)
 {
@@ -445,10 +439,7 @@ static int skip_idle(struct runtime_reader *reader, struct runtime_stack *stack,
 	return found < 0 ? found : 0;
 }
 
-/*
- * If the interpreter at *@slot runs on the stack that contains @sp, set @out to its innermost
- * contexts.
- */
+/* If the interpreter at *@slot runs on @sp's stack, set @out to its innermost contexts. */
 static int enter_slot(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t slot,
 	uintptr_t sp, int is_threads, struct runtime_stack *out)
 {
@@ -477,10 +468,7 @@ static int enter_slot(const struct runtime *runtime, struct runtime_reader *read
 		return -ENOENT;
 	if (phase >= PHASE_DESTRUCT)
 		return -EBUSY;
-	/*
-	 * Use plain loads only if the array of contexts has room, because Perl moves the contexts
-	 * when it grows.
-	 */
+	/* Use plain loads only if the array need not grow: Perl moves the contexts then. */
 	reader->may_trust = reader->is_own && info.last < info.room;
 	out->own[OWN_INTERPRETER] = address;
 	out->own[OWN_TOP] = out->frame;
@@ -556,10 +544,7 @@ static uint32_t line_of(
 	int is_trusted = reader->is_trusted;
 	uint32_t line;
 
-	/*
-	 * The COP is PL_curcop. If it is still the COP of the call, the new function has not set
-	 * its own line yet.
-	 */
+	/* PL_curcop: if it is still the caller's, the new function has not set its own line yet. */
 	if (at % 2) {
 		at -= IS_CURRENT;
 		reader->is_trusted = 0;
@@ -571,10 +556,7 @@ static uint32_t line_of(
 	return line;
 }
 
-/*
- * Set the first line and the file of the function that starts at @start to those of its first
- * statement.
- */
+/* Set the first line and the file of @out to those of the first statement from @start on. */
 static int find_start(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t start,
 	struct runtime_frame *out)
 {
@@ -616,10 +598,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		(value.flags & VALUE_TYPE) != (is_format ? VALUE_FORMAT : VALUE_CODE) ||
 		value.body % 8 || runtime_load(reader, value.body, &code, sizeof(code)))
 		return is_topmost ? -EAGAIN : -EBADMSG;
-	/*
-	 * Skip a C function that sort uses to compare: no C frame of Perl_runops_standard()
-	 * executes it.
-	 */
+	/* Skip a C function, which sort uses to compare: no Perl_runops_standard() runs it. */
 	if (code.flags & CODE_NATIVE ||
 		(is_topmost && (is_format ? code.depth < 1 : code.depth != context->depth + 1)))
 		return -EAGAIN;
@@ -631,10 +610,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		out->name = glob | OF_GLOB;
 	if (find_start(runtime, reader, code.start, out))
 		return -EFAULT;
-	/*
-	 * Closures are copies of one function, so hash the address of the code, not that of the
-	 * closure.
-	 */
+	/* Closures are copies of one function: hash its code's address, not the closure's. */
 	out->identity = runtime_mix(runtime_mix(code.start, out->first_line), out->file);
 	out->identity = runtime_mix(out->identity, is_format ? glob : code.name);
 	return 1;
@@ -708,10 +684,7 @@ static int is_evaluating(const struct runtime *runtime, struct runtime_reader *r
 	       !runtime_load(reader, value.body, &code, sizeof(code)) && code.depth > 0;
 }
 
-/*
- * Read the frame of @context. Returns 0 if @context is not a frame, otherwise the same values as
- * read_function().
- */
+/* Read the frame of @context. Returns the results of read_function(), or 0 if it is no frame. */
 static int read_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context,
 	struct runtime_frame *out)

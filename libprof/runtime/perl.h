@@ -41,10 +41,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define TEXT	       8u
 #define TEXT_MAX       4096u
 
-/*
- * runtime_frame.name is the address of a function + OF_CODE, that of a glob + OF_GLOB, or another
- * OF_....
- */
+/* runtime_frame.name: a function's address + OF_CODE, a glob's + OF_GLOB, or another OF_…. */
 #define OF_CODE	   1u
 #define OF_GLOB	   2u
 #define OF_MAIN	   8u

@@ -7,10 +7,7 @@
  */
 #include "libprof/runtime/perl.h"
 
-/*
- * Copy the C string at @address. If it exceeds @room bytes, copy its end. Returns the number of
- * bytes.
- */
+/* Copy the C string at @address, or its last @room bytes. Returns the number of bytes. */
 static uint32_t copy_path(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {
@@ -24,10 +21,7 @@ static uint32_t copy_path(
 	return runtime_load_text(reader, address, length, out, room, 1);
 }
 
-/*
- * Copy an entry of the table of names. It is UTF-8 if the flag after its NUL is set, otherwise
- * Latin-1.
- */
+/* Copy an entry of the table of names: UTF-8 if the flag after its NUL is set, else Latin-1. */
 static uint32_t copy_text(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

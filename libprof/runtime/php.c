@@ -104,10 +104,7 @@ struct php_code {
 /* The largest number of frames without a function in a row. */
 #define EMPTY_MAX	8u
 
-/*
- * Bit in runtime_frame.name. If it is set, the other bits are the address of a function, not of a
- * text.
- */
+/* Bit in runtime_frame.name: the other bits are the address of a function, not of a text. */
 #define OF_FUNCTION 1u
 
 /* Indices in runtime.objects. php.h has index 0. */
@@ -170,10 +167,7 @@ static int find_php(
 	out->entry = runtime_symbol(symbols, reader, "execute_ex", &bytes);
 	out->entry_end = out->entry + bytes;
 	out->code_type = runtime_symbol(symbols, reader, "zend_ce_generator", NULL);
-	/*
-	 * Only the hybrid interpreter jumps to compiled code. Other kinds call the code, which is
-	 * not supported.
-	 */
+	/* Only the hybrid interpreter jumps to compiled code; others call it (not supported). */
 	if (returned_by(symbols, reader, "zend_vm_kind") == VM_HYBRID)
 		out->objects[PHP_EXTENSIONS] =
 			runtime_symbol(symbols, reader, "zend_extensions", NULL);
@@ -240,10 +234,7 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	return enter_run(reader, out, current);
 }
 
-/*
- * Returns the index of the instruction at @at in @code, or -1 if @at is not an instruction of
- * @code.
- */
+/* Returns the index of the instruction at @at in @code, or -1 if @code has no such instruction. */
 static int32_t position_in(const struct php_code *code, uintptr_t at)
 {
 	uintptr_t offset = at - code->instructions;
@@ -408,10 +399,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
 	}
-	/*
-	 * Read with checks: PHP may make the innermost frame current before it links the frame to
-	 * its caller.
-	 */
+	/* Read with checks: PHP makes the innermost frame current before linking it. */
 	if (stack->activation < 2)
 		reader->is_trusted = 0;
 	for (unsigned n = 0; n < EMPTY_MAX && error == -ENOENT; n++) {
@@ -431,10 +419,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		!is_resumed(runtime, reader, &frame))
 		return -EBADMSG;
 	stack->activation++;
-	/*
-	 * Read with checks: PHP makes a generator's frame current before it links the frame to its
-	 * caller.
-	 */
+	/* Read with checks: PHP makes a generator's frame current before linking it. */
 	if (frame.info & INFO_GENERATOR)
 		reader->is_trusted = reader->may_trust = 0;
 	if (found == 2)
@@ -465,10 +450,7 @@ static int is_within(const struct runtime *runtime, unsigned object, uintptr_t p
 	return pc - start < runtime->objects[object + 1] - start;
 }
 
-/*
- * Find the fiber that has @context, or the active fiber if @context is 0. Returns 1, or 0 if there
- * is none.
- */
+/* Find the fiber with @context, or the active fiber if @context is 0. Returns 1 or 0. */
 static int find_fiber(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t context, uintptr_t *fiber)
 {
@@ -550,10 +532,7 @@ static uint32_t copy_text(
 	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
-/*
- * Write "Class::method" or "function". For code outside of functions, write the name that PHP's
- * traces use.
- */
+/* Write "Class::method" or "function"; outside of functions, the name in PHP's traces. */
 static uint32_t copy_name(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

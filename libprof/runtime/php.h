@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
-/*
- * Interface between php.c, which reads PHP's stacks, and php_jit.c, which knows opcache's JIT
- * compiler.
- */
+/* Interface between php.c, which reads PHP's stacks, and php_jit.c, which knows opcache's JIT. */
 #ifndef LIBPROF_RUNTIME_PHP_H
 #define LIBPROF_RUNTIME_PHP_H
 
 #include "libprof/runtime/runtime.h"
 
-/*
- * Index in runtime.objects: the address of the variable zend_extensions; 0: JIT code is not
- * searched.
- */
+/* Index in runtime.objects: address of zend_extensions; 0: JIT code is not searched. */
 #define PHP_EXTENSIONS 0u
 
 /* Implements runtime_kind.step for generated code. */

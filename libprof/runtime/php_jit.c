@@ -99,10 +99,7 @@ static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct ph
 	return -ENOENT;
 }
 
-/*
- * Find the buffer in the module that contains @function. Returns 0, or -ENOENT if the module is not
- * opcache.
- */
+/* Find the buffer by the module of @function. Returns 0, or -ENOENT if it is not opcache's. */
 static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
@@ -117,8 +114,7 @@ static int ask_module(struct runtime_reader *reader, uintptr_t function, struct 
 }
 
 /*
- * Find the buffer by the list of extensions; 0 bytes: there is none. Returns 0, or -ENOENT if the
- * list is still empty.
+ * Find the buffer (0 bytes: none) by the list of extensions. Returns 0; -ENOENT: no extension yet.
  */
 static int ask_extensions(
 	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
@@ -138,10 +134,7 @@ static int ask_extensions(
 	return n || at ? 0 : -ENOENT;
 }
 
-/*
- * Returns the buffer. It is cached for RUNTIME_AN_AGE walks, because finding it takes dozens of
- * loads.
- */
+/* Finding the buffer takes dozens of loads, so cache it for RUNTIME_AN_AGE walks. */
 static struct php_buffer find_buffer(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint64_t key = runtime_mix(runtime->base, reader->age), words[RUNTIME_CACHE_WORDS] = {0};
@@ -194,10 +187,7 @@ static void leave_subroutine(
 	}
 }
 
-/*
- * Returns the bytes that compiled code has pushed at @pc. Read the code ahead, to make one system
- * call.
- */
+/* Returns the bytes that compiled code has pushed at @pc; reads the code ahead. */
 static uint32_t count_pushed(
 	struct runtime_reader *reader, const struct arch_text *code, uintptr_t pc)
 {

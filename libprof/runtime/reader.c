@@ -44,10 +44,7 @@ static int is_within(uintptr_t start, uintptr_t all, uintptr_t address, size_t b
 	return address - start < all && bytes <= all - (address - start);
 }
 
-/*
- * Reject values that cannot be addresses, because the memory of a freed object often holds other
- * data.
- */
+/* Reject values that cannot be addresses: memory of freed objects often holds other data. */
 static int is_plausible(uintptr_t address)
 {
 	return address >= PAGE && !(address >> ADDRESS_BITS);
@@ -349,10 +346,7 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
-/*
- * ThreadSanitizer is off here, because a word on the stack may be a variable that another thread
- * writes.
- */
+/* No ThreadSanitizer: a word on the stack may be a variable that another thread writes. */
 __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
@@ -361,10 +355,7 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 
 	if (!from)
 		return -EFAULT;
-	/*
-	 * ThreadSanitizer would intercept a call of memcpy(). With a constant size the compiler
-	 * inlines it.
-	 */
+	/* ThreadSanitizer would intercept a memcpy() that is not inlined; this one is. */
 	if (bytes == sizeof(uintptr_t))
 		memcpy(to, from, sizeof(uintptr_t));
 	else
@@ -532,10 +523,7 @@ uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uin
 #define CHAIN_MAX   1024u
 #define NAME_BYTES  96u
 
-/*
- * glibc adds the load bias to the addresses in the dynamic section, except in the vDSO. Add the
- * bias if it is missing.
- */
+/* glibc has added the load bias to these addresses, but not in the vDSO. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)
 {
 	return address < bias ? address + bias : address;

@@ -89,10 +89,7 @@ struct runtime_cache {
 
 /* The state of reading one process during one walk. */
 struct runtime_reader {
-	/*
-	 * The process to read; 0: the handler's own process, if it may not call
-	 * process_vm_readv(2).
-	 */
+	/* The process; 0: the handler's own, if process_vm_readv(2) is forbidden. */
 	int pid;
 	int is_own;	/* the process is our own */
 	/*
@@ -101,23 +98,14 @@ struct runtime_reader {
 	int is_trusted;
 	/* is_trusted may be set once the first frame of a run was read. */
 	int may_trust;
-	/*
-	 * A range in the handler's own process that is never unmapped: loads are plain
-	 * instructions.
-	 */
+	/* A range of the handler's own process that is never unmapped: use plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
 	/* Address and bytes of the stack of the walked thread. */
 	uintptr_t stack_start, stack_bytes;
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	/*
-	 * A number that changes every RUNTIME_AN_AGE walks. A key that contains it makes a result
-	 * expire.
-	 */
+	/* Changes every RUNTIME_AN_AGE walks; a key that contains it makes a result expire. */
 	uint32_t age;
-	/*
-	 * For the runtime's reader, during one walk: an address or 0, and results found at this
-	 * address.
-	 */
+	/* For the runtime's reader in one walk: an address or 0, and results found there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
 	unsigned oldest;		 /* index of the window to fill next */
@@ -164,10 +152,7 @@ static inline void runtime_lend(struct runtime_reader *reader, struct runtime_ro
 
 int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
 
-/*
- * Copy @bytes bytes, at most RUNTIME_WINDOW_BYTES, from @address to @to. Returns 0; or -EFAULT,
- * with undefined bytes in @to.
- */
+/* Copy @bytes bytes, at most RUNTIME_WINDOW_BYTES. Returns 0, or -EFAULT with undefined *@to. */
 static inline int runtime_load(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
@@ -232,10 +217,7 @@ void runtime_expect_each(struct runtime_reader *reader, const uintptr_t *address
 /* Can @bytes bytes at @address be loaded without a system call? */
 int runtime_has(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/*
- * At the end of a walk, record the windows that the walk used in reader->again, unless that is
- * NULL.
- */
+/* At the end of a walk, record the windows that it used in reader->again, if that is not NULL. */
 void runtime_note_again(struct runtime_reader *reader);
 
 /* Empty all windows, so that later loads read the memory again. */

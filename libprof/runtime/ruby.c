@@ -119,20 +119,14 @@ static int enter_context(const struct runtime *runtime, struct runtime_reader *r
 	uintptr_t end = context->values + context->values_count * WORD;
 
 	out->frame = context->frame;
-	/*
-	 * Skip the innermost control frame if step_ruby() found that YJIT's code is still filling
-	 * it in.
-	 */
+	/* Skip a frame that YJIT's code is still filling in, as step_ruby() has found. */
 	if (reader->noted_at)
 		out->frame += frame_bytes;
 	if (context->values_count > UINT32_MAX || end % WORD || out->frame < context->values ||
 		out->frame > end || (end - out->frame) % frame_bytes)
 		return -EBADMSG;
 	out->activation = end | NOT_BEGUN;
-	/*
-	 * Allow plain loads from the array of control frames: its thread lives, so the array is
-	 * mapped.
-	 */
+	/* Allow plain loads of the array of control frames: it belongs to a living thread. */
 	if (reader->is_trusted) {
 		reader->fixed_start = context->values;
 		reader->fixed_bytes = context->values_count * WORD;
@@ -253,10 +247,7 @@ static int enter_thread(const struct search *search, uintptr_t address)
 
 typedef int thread_fn(void *context, uintptr_t thread);
 
-/*
- * Call @fn for the threads of all ractors until @fn returns nonzero. Returns that value, or 0, or
- * -EFAULT.
- */
+/* Call @fn for all ractors' threads until it returns nonzero. Returns that value, 0 or -EFAULT. */
 static int for_each_thread(const struct ruby_layout *layout, struct runtime_reader *reader,
 	uintptr_t vm, thread_fn *fn, void *context)
 {
@@ -283,10 +274,7 @@ static int for_each_thread(const struct ruby_layout *layout, struct runtime_read
 	return 0;
 }
 
-/*
- * Continue the search after -EBUSY: one native thread may execute several Ruby threads in turn,
- * each on its own stack.
- */
+/* Go on after -EBUSY: a native thread may run several Ruby threads, each on its own stack. */
 static int enter_found(void *context, uintptr_t thread)
 {
 	struct search *search = context;
@@ -313,10 +301,7 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
-	/*
-	 * After a fork, Ruby threads of the child still have the tids of the parent's threads, so
-	 * ignore tids.
-	 */
+	/* After a fork, the child's threads still have the parent's tids: ignore tids. */
 	const struct runtime_thread nobody = {0, 0};
 	struct search search = {.runtime = runtime,
 		.reader = reader,
@@ -436,10 +421,7 @@ static int read_ruby_code(const struct runtime *runtime, struct runtime_reader *
 		(uint32_t)(ruby_layout(runtime)->first_line_bytes == 8 ? body.first_line >> 1
 								       : body.first_line);
 	out->file = body.path;
-	/*
-	 * YJIT saves the instruction pointer only before calls, so that of the innermost frame is
-	 * not current.
-	 */
+	/* YJIT saves the instruction pointer only before calls, so here it is not current. */
 	if ((is_innermost && frame->jit_return) || !frame->instruction)
 		return 0;
 	if (offset % WORD || offset / WORD > body.instructions_count)

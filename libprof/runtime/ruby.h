@@ -29,10 +29,7 @@ struct ruby_layout {
 	uint32_t frame_bytes;
 	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
 	uint32_t body_lines;
-	/*
-	 * The bytes of a short string. The length of the string is before the bytes, or in the
-	 * flags.
-	 */
+	/* The bytes of a short string. Its length is before them, or in the flags. */
 	uint32_t string_bytes;
 	/* 0: the class has a hidden variable instead. */
 	uint32_t class_name, class_attached;
@@ -65,10 +62,7 @@ struct ruby_environment {
 #define RUBY_KIND   0x7fff0001u /* of environment.flags */
 #define RUBY_KIND_C 0x55550001u
 
-/*
- * The body of rb_iseq_t (a code object), and struct iseq_insn_info at layout.body_lines of the
- * body.
- */
+/* The body of rb_iseq_t (a code object), and struct iseq_insn_info in it at layout.body_lines. */
 #define RUBY_CODE_BODY 16u
 struct ruby_body {
 	uint32_t kind, instructions_count;
@@ -108,10 +102,7 @@ int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime
 int ruby_load_frame(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t at,
 	struct ruby_frame *frame, struct ruby_environment *environment);
 
-/*
- * Find the method to which a control frame with @environment belongs. Returns 1, or 0 if there is
- * none.
- */
+/* Find the method of a control frame with @environment. Returns 1, or 0 if there is none. */
 int ruby_find_method(struct runtime_reader *reader, const struct ruby_environment *environment,
 	struct ruby_method *out);
 

@@ -145,10 +145,7 @@ static void put_text(struct ruby_text *text, const char *from)
 	text->used += runtime_put_text(text->out + text->used, text->room - text->used, from);
 }
 
-/*
- * Set @bytes to the address of the bytes of the string at @address. Returns their number; 0: not a
- * string.
- */
+/* Set @bytes to the address of the bytes of the string @address. Returns their number, or 0. */
 static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uintptr_t *bytes)
 {
 	const uint32_t embedded = ruby_layout(text->runtime)->string_bytes;
@@ -270,10 +267,7 @@ static uintptr_t find_attached(const struct ruby_text *text, uintptr_t class)
 	return flags == TYPE_CLASS || flags == TYPE_MODULE ? attached : 0;
 }
 
-/*
- * Append "Class#", or "Class." if @class is a singleton class. Append nothing if the class has no
- * name.
- */
+/* Append "Class#", or "Class." for a singleton class; nothing if @class has no name. */
 static void put_class(struct ruby_text *text, uintptr_t class)
 {
 	const char *joint = "#";
@@ -341,10 +335,7 @@ static void put_name(struct ruby_text *text, uintptr_t at)
 
 #define EVALS_MAX 16u /* nested evals, at most */
 
-/*
- * Returns the offset of the file name in the path of @length bytes at @path. Only the last @room
- * bytes are searched.
- */
+/* Returns the offset of the file name in a path, of which the last @room bytes are searched. */
 static uintptr_t find_base(
 	struct runtime_reader *reader, uintptr_t path, uintptr_t length, uintptr_t room)
 {

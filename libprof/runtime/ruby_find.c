@@ -95,10 +95,7 @@ static int find_entry(
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-/*
- * Find the vm and the flags of the compilers, and the range of the module's data that contains all
- * of them.
- */
+/* Find the vm, the compilers' flags, and the range of the module's data that has all of them. */
 static int find_globals(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
 {
@@ -144,10 +141,7 @@ int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime
 	if (i == LAYOUTS || find_globals(out, reader, symbols) || find_entry(out, reader, symbols))
 		return -ENOTSUP;
 	out->offsets[0] = i;
-	/*
-	 * rb_sym_immortal_count() returns the number of symbols, which is the first word of their
-	 * table.
-	 */
+	/* rb_sym_immortal_count() loads the first word of the table of symbols. */
 	out->code_type = find_loaded(reader, symbols, "rb_sym_immortal_count");
 	out->is_counted = out->has_inner = 1;
 	return 0;

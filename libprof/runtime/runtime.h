@@ -60,10 +60,7 @@ struct runtime {
 	 * different numbers of them, all language frames are dropped.
 	 */
 	uint32_t is_paired;
-	/*
-	 * Native functions that the evaluator calls belong to the same language frames as the
-	 * evaluator.
-	 */
+	/* The evaluator's native callees belong to the same language frames. */
 	uint32_t has_inner;
 	/*
 	 * Two native frames of a counted evaluator execute the same run of language frames if one
@@ -78,17 +75,11 @@ struct runtime {
 	uintptr_t base, base_bytes;
 	uintptr_t code_type;			/* the type that every code object has */
 	uintptr_t entry, entry_end;		/* the evaluator's code */
-	/*
-	 * End of the evaluator's code that runs before the runtime has linked the evaluator's
-	 * frame.
-	 */
+	/* End of the evaluator's code before the runtime has linked the evaluator's frame. */
 	uintptr_t setup_end;
 	/* Addresses that never change, for the reader's own use. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
-	/*
-	 * The function that calls the outermost native frame of the evaluator; 0 if stacks have no
-	 * such function.
-	 */
+	/* The function that calls the evaluator's outermost frame; 0: there is no such function. */
 	uintptr_t start, start_end;
 };
 
@@ -141,10 +132,7 @@ struct runtime_stack {
 	int is_innermost;
 	/* For next(): the native frame that executes the run; NULL: not known. */
 	const struct unwind_frame *run_by;
-	/*
-	 * For generated code, enter() sets this to a hash that identifies the frames of the run; 0:
-	 * none.
-	 */
+	/* For generated code, set by enter(): a hash that identifies the run's frames; 0: none. */
 	uint64_t key;
 	/* For generated code: a frame that step() and enter() pass to next(). */
 	struct runtime_frame found;
@@ -268,10 +256,7 @@ int runtime_find(
 /* Returns the bit that stands for @kind in a bit set of kinds. */
 uint32_t runtime_bit(const struct runtime_kind *kind);
 
-/*
- * Returns the kind that bit @number of a set stands for; NULL if no kind has this bit or a higher
- * one.
- */
+/* Returns the kind that bit @number stands for; NULL if no kind has this bit or a higher one. */
 const struct runtime_kind *runtime_kind_at(unsigned number);
 
 #endif

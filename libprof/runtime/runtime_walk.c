@@ -48,10 +48,7 @@ int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *fra
 	return frame->first_line ? 0 : -EAGAIN;
 }
 
-/*
- * May plain loads be used from the second frame of a run on? No, while the evaluator's setup code
- * runs.
- */
+/* May plain loads start at a run's second frame? Not while the evaluator's setup code runs. */
 static int may_trust(const struct runtime_walk *runs)
 {
 	const struct runtime *runtime = runs->runtime;
@@ -135,19 +132,13 @@ static int is_place(const struct runtime_walk *runs, const struct unwind_frame *
 				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-/*
- * Did the frame that will be written at @frames call the last frame of the evaluator, with @between
- * frames in between?
- */
+/* Did the frame at @frames call the evaluator's last frame, with @between frames in between? */
 static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/*
- * Does the frame of the evaluator at @frames execute the same language frames as the last one? See
- * runtime->is_joined.
- */
+/* Does the evaluator's frame at @frames share the last one's run? See runtime->is_joined. */
 static int is_joined(const struct runtime_walk *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -213,10 +204,7 @@ static int has_key(const struct runtime_walk_expanded *entry, uint64_t key)
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key;
 }
 
-/*
- * Copy the cached frames of @key. Returns the number of frames; -ENOENT if not cached, or if there
- * is no room.
- */
+/* Copy the cached frames of @key. Returns the number of frames; -ENOENT: not cached, or no room. */
 static int find_expanded(
 	const struct runtime_walk *runs, uint64_t key, uint64_t *frames, unsigned room)
 {
@@ -236,10 +224,7 @@ static int find_expanded(
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
-/*
- * Choose the entry to write: the entry that has the key; otherwise a free entry; otherwise one of
- * the two.
- */
+/* Choose the entry to write: the one that has the key, or else a free one, or else either. */
 static struct runtime_walk_expanded *entry_for(const struct runtime_walk *runs, uint64_t key)
 {
 	struct runtime_walk_expanded *first = expanded_of(runs, key, 0);
@@ -515,10 +500,7 @@ unsigned runtime_walk_finish(struct runtime_walk *runs, uint64_t *frames, unsign
 		n = move_inward(frames, n, &runs->cut);
 	if (runs->cut)
 		n = (unsigned)(runs->cut - frames);
-	/*
-	 * Remove native frames outside of the last language frame: the language frames that they
-	 * execute were cut.
-	 */
+	/* Remove outer native frames too: the language frames that they execute were cut. */
 	while (runs->cut && n && !wire_frame_is_language(frames[n - 1]))
 		n--;
 	return n;

@@ -38,18 +38,12 @@ struct runtime_walk {
 	 * The -errno that a reader of @runtime returned. No more runs are written after an error.
 	 */
 	int error;
-	/*
-	 * The -errno that a reader of @generator returned. After an error all language frames are
-	 * removed.
-	 */
+	/* The -errno of a reader of @generator. All language frames are removed then. */
 	int frame_error;
 	int has_innermost_run; /* the frame at @pc had a run */
 	/* Set by runtime_walk_finish(): every run was matched with a native frame. */
 	int is_whole;
-	/*
-	 * Pointers to frames of the evaluator in the array of frames that the walk fills; NULL: no
-	 * such frame.
-	 */
+	/* Pointers to the evaluator's frames in the walk's array of frames; NULL: none. */
 	/* The first native frame of a counted evaluator for which no run was left. */
 	const uint64_t *unfilled;
 	/* The last frame of the evaluator. */

@@ -56,10 +56,7 @@
 
 #define NAMES_MAX 3u
 
-/*
- * The names of a published value in several versions. The value is stored at `place`, or compared
- * with `expected`.
- */
+/* A value's names in several versions. It is stored at `place`, or compared with `expected`. */
 struct published {
 	int place; /* in v8_offsets; < 0: none */
 	int32_t expected;
@@ -223,10 +220,7 @@ static int read_scope(const struct v8_offsets *at, struct runtime_reader *reader
 	return 0;
 }
 
-/*
- * Read the function with SharedFunctionInfo @shared. Returns 1; 0 if the function has no script; or
- * -errno.
- */
+/* Read the function with @shared. Returns 1; 0 if the function has no script; or -errno. */
 static int read_shared(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t shared,
 	struct runtime_frame *out)
 {
@@ -469,10 +463,7 @@ static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader
 	return error == -EAGAIN || !frame->first_line ? error : 0;
 }
 
-/*
- * Report the functions that are inlined at the position of @frame, which is optimised code, then
- * its own function.
- */
+/* Report the functions inlined at @frame, of optimised code, and then the frame's own function. */
 static int tell_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
@@ -549,10 +540,7 @@ static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader
 		where->callee = callee.fp;
 	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
 		where->registers = callee.registers;
-	/*
-	 * A function that has just begun has not written its slots yet, so check first if the code
-	 * at the pc is its first part.
-	 */
+	/* Check the code first: a function that has just begun has not written its slots. */
 	stack->found.function = 0;
 	if (where->is_innermost)
 		got = edge_of_v8(runtime, reader, where, &stack->found);

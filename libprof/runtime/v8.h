@@ -17,10 +17,7 @@ struct v8_where {
 	uintptr_t pc;
 	/* Registers of the thread, for the innermost frame and its caller; otherwise NULL. */
 	const struct arch_registers *registers;
-	/*
-	 * In the caller of the innermost frame: the frame pointer of the innermost frame; otherwise
-	 * 0.
-	 */
+	/* In the innermost frame's caller: the frame pointer of the innermost frame; else 0. */
 	uintptr_t callee;
 	/* The caller of this frame may use the registers, too. */
 	uintptr_t is_innermost;
@@ -100,10 +97,7 @@ int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type
 /* Is @word a pointer to a string that is not empty? Returns 1, 0 or -errno. */
 int v8_has_text(struct runtime_reader *reader, uintptr_t word);
 
-/*
- * Implements runtime_kind.text. @word is a tagged pointer to a string; 0: an anonymous function or
- * script.
- */
+/* Implements runtime_kind.text. @word points to a string; 0: anonymous. */
 uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t word,
 	char *out, uint32_t room, int keep_end);
 
@@ -116,10 +110,7 @@ struct v8_script {
 int v8_read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	struct v8_script *out);
 
-/*
- * Find the line of @position in @script. Returns -EAGAIN if lines were counted only partly; a later
- * walk continues.
- */
+/* Find the line of @position in @script. -EAGAIN: a later walk continues to count lines. */
 int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	uint32_t position, uint32_t *line);
 
@@ -128,10 +119,7 @@ int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uin
 /* Compiled code of a function. */
 struct v8_code {
 	uintptr_t object, start;
-	/*
-	 * A tagged pointer to deoptimisation data (optimised code) or to the bytecode (baseline
-	 * code).
-	 */
+	/* Tagged pointer to deoptimisation data (optimised code) or bytecode (baseline code). */
 	uintptr_t data;
 	/*
 	 * A tagged pointer to a table of positions (optimised code) or of offsets (baseline code).
@@ -141,10 +129,7 @@ struct v8_code {
 	int is_optimised;
 };
 
-/*
- * Set the code_… offsets for the V8 versions of node 18 to 24. For other versions, set code_type to
- * 0.
- */
+/* Set the code_… offsets for V8 of node 18 to 24; for others, set code_type to 0. */
 void v8_find_code_offsets(
 	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols);
 
@@ -163,10 +148,7 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct v8_where *where, uintptr_t *array);
 
-/*
- * A position in the source. In optimised code, it may be in an inlined function: see
- * v8_next_inlined().
- */
+/* A position in the source, in optimised code maybe of an inlined function: v8_next_inlined(). */
 struct v8_position {
 	int32_t position; /* in characters; < 0: not known */
 	/* Index among the inlined calls of the code; < 0: the code's own function. */
@@ -176,17 +158,11 @@ struct v8_position {
 int v8_find_position(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t object,
 	int32_t offset, struct v8_position *out);
 
-/*
- * Set @shared to the address of the SharedFunctionInfo from which optimised code with @data was
- * compiled.
- */
+/* Set @shared to the SharedFunctionInfo from which optimised code with @data was compiled. */
 int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	uintptr_t *shared);
 
-/*
- * Set @shared to the inlined function that contains *@position, and *@position to that of the
- * inlined call.
- */
+/* Set @shared to the inlined function at *@position, and *@position to that of its call. */
 int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	struct v8_position *position, uintptr_t *shared);
 

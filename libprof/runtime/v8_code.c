@@ -38,10 +38,7 @@ static const struct version versions[] = {
 	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
-/*
- * Bytes of each bytecode in V8 13.6, which does not export them. v8_bytecode_sizes.py made the
- * table.
- */
+/* Bytes of each bytecode in V8 13.6, which does not export them: v8_bytecode_sizes.py. */
 static const uint8_t sizes_13_6[] = {
 #include "libprof/runtime/v8_bytecode_sizes.inc"
 };
@@ -412,10 +409,7 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 		type != at->bytecode_type ||
 		runtime_load_word(reader, *array + V8_ARRAY_LENGTH, &length))
 		return -ENOENT;
-	/*
-	 * The interpreter's offset counts from the tagged pointer, which is the array's address +
-	 * 1.
-	 */
+	/* The offset counts from the tagged pointer, which is the array's address + 1. */
 	offset = v8_number(slots[0]);
 	if (where->callee && !is_of_handler(reader, where->callee))
 		registers = NULL;
@@ -483,10 +477,7 @@ static int table_step(struct runtime_bytes *table, int64_t *out)
 	return 1;
 }
 
-/*
- * Decode a position: a flag for V8's own files, the index of the character, the index of the
- * inlined call.
- */
+/* Decode a position: a flag for V8's own files, the character, the inlined call. */
 static struct v8_position unpack(uint64_t word)
 {
 	return (struct v8_position){
@@ -505,10 +496,7 @@ static int search_positions(
 	if (open_table(&table, reader, word))
 		return -EBADMSG;
 	while (table_step(&table, &step) && table_step(&table, &moved)) {
-		/*
-		 * The sign of an increment says whether the entry is for a statement or an
-		 * expression.
-		 */
+		/* The sign says whether the entry is for a statement or an expression. */
 		offset += step < 0 ? -(step + 1) : step;
 		if (offset > wanted)
 			break;
@@ -694,10 +682,7 @@ int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, 
 			reader, array + V8_ARRAY_DATA + index * sizeof(call), &call, sizeof(call)))
 		return -EBADMSG;
 	caller = unpack(call.position);
-	/*
-	 * In valid data, the caller of an inlined function has a smaller index. Reject others, to
-	 * end loops.
-	 */
+	/* Valid callers of inlined functions have smaller indices. Reject others: no loops. */
 	if (call.function < OWN_FUNCTION || caller.inlined >= position->inlined)
 		return -EBADMSG;
 	*position = caller;

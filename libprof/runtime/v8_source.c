@@ -129,10 +129,7 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 					reader, *first, &unused, &first_type, &first_length);
 			if (error)
 				return error;
-			/*
-			 * Is the second half empty? V8 flattens a cons string by putting all of it
-			 * into the first half.
-			 */
+			/* V8 flattens a cons string by moving all of it to the first half. */
 			error = first_length == length ? 0 : v8_has_text(reader, *second);
 			if (error)
 				return error < 0 || n ? -EBADMSG : 1;
@@ -266,10 +263,7 @@ static uint64_t hash_text(struct runtime_reader *reader, uint64_t hash, uintptr_
 #define POSITION_KEYS  (1ULL << 32)
 #define CHUNK	       RUNTIME_WINDOW_BYTES
 
-/*
- * Count the line ends in @count characters of @width bytes at @text. @next is the character after
- * them.
- */
+/* Count the line ends in @count characters of @width bytes at @text, which @next follows. */
 static inline __attribute__((always_inline)) uint32_t count_in(
 	const uint8_t *text, uint32_t width, uint32_t count, uint32_t next)
 {
@@ -303,10 +297,7 @@ static int64_t count_ends(
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
 		next = 0;
-		/*
-		 * Load the character before making the view, because the load may replace the
-		 * window of the view.
-		 */
+		/* Load this before making the view: the load may replace the view's window. */
 		if (load_character(reader, piece, from + count - 1) == '\r')
 			next = load_character(reader, piece, from + count);
 		text = runtime_view(reader, at, (size_t)count * piece->bytes);

@@ -169,10 +169,7 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 		if (!(uint32_t)head)
 			return NULL;
 		slot = slot_of(arena, (uint32_t)head, chunk);
-		/*
-		 * If another thread has claimed the slot, this is the slot's payload, and the
-		 * exchange below fails.
-		 */
+		/* If the slot was claimed meanwhile, this is its payload; the exchange fails. */
 		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
 		((head >> 32) + 1) << 32 | below, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -196,10 +193,7 @@ static struct region_slot *claim_unused(struct chunk *chunk)
 {
 	uint32_t at;
 
-	/*
-	 * Check before adding, so that `used` does not grow each time that a thread finds the chunk
-	 * full.
-	 */
+	/* Check first, so that `used` does not grow whenever the chunk is full. */
 	if (!chunk || __atomic_load_n(&chunk->used, __ATOMIC_RELAXED) >= chunk->region.slots)
 		return NULL;
 	at = __atomic_fetch_add(&chunk->used, 1, __ATOMIC_RELAXED);
@@ -269,10 +263,7 @@ static struct region_slot *claim_from_new_chunk(
 	return slot;
 }
 
-/*
- * Claim a free slot, of *@chunk. Adds a chunk if needed. Returns NULL if that fails; arena->status
- * says why.
- */
+/* Claim a free slot, of *@chunk; may add a chunk. Returns NULL on failure: see arena->status. */
 static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = pop_freed(arena, chunk);

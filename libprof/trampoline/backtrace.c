@@ -13,10 +13,7 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/memory.h"
 
-/*
- * Find the module or the stub at @pc. Its number is WIRE_MODULE_NONE, so that frames are absolute
- * addresses.
- */
+/* Find the module or stub at @pc. Number WIRE_MODULE_NONE makes frames absolute addresses. */
 static int find_module(uintptr_t pc, struct unwind_module *out)
 {
 	int error = unwind_find_object(pc, out, NULL);

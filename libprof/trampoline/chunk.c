@@ -228,10 +228,7 @@ static int make_from_file(
 
 	if (fd < 0)
 		return refusal_error(errno);
-	/*
-	 * Allocate all blocks now: an access to a block that cannot be allocated later would raise
-	 * SIGBUS.
-	 */
+	/* Allocate all blocks: an access to a missing block would raise SIGBUS. */
 	error = posix_fallocate(fd, 0, (off_t)bytes);
 	if (error) {
 		error = error == ENOSPC ? -ENOMEM : refusal_error(error);

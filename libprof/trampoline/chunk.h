@@ -42,10 +42,7 @@ struct chunk {
  */
 int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena);
 
-/*
- * Free the code, but keep addresses and data for another arena. The caller has removed the region
- * before.
- */
+/* Free the code; keep addresses and data for another arena. Remove the region before. */
 void chunk_free(struct chunk *chunk);
 
 /* Hold this file's lock across every fork(): see region_watch_forks(). */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Record the code that the host has generated itself. A struct code is reused but never freed,
- * because handlers read it.
- */
+/* The host's own code. A struct code is reused but never freed, because handlers read it. */
 
 #include <errno.h>
 #include <pthread.h>

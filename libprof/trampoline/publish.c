@@ -16,10 +16,7 @@
 #include "libprof/trampoline/permanent.h"
 
 /* ---- reporting to tools ---------------------------------------------------------------------- */
-/*
- * Each region and slot is reported once to each tool. Context: under the lock, unless stated
- * otherwise.
- */
+/* Each region and slot is reported once to each tool. Context: under the lock, except as stated. */
 
 enum { PUBLISH_TOOLS = 5 };
 
@@ -32,15 +29,9 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_libunwind,
 };
 
-/*
- * What the tools know of a region, at region->published. It is made when the region is first
- * reported.
- */
+/* What the tools know of a region: region->published. Made when the region is first reported. */
 struct known_region {
-	/*
-	 * A list of all, so that leak checkers find the blocks: otherwise only regions point to
-	 * them.
-	 */
+	/* Links all of them for leak checkers, which do not see regions' pointers. */
 	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
 	uint8_t tools;	/* bit t: tool t knows it */
@@ -55,10 +46,7 @@ static struct known_region *all_known;
 static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */
 
-/*
- * Returns the flags of the tools that are on. Called when a process ends, too. Context:
- * signal-safe.
- */
+/* Returns the flags of the tools that are on. Context: signal-safe, also at process end. */
 static inline unsigned publish_notify_flags(void)
 {
 	return __atomic_load_n(&publish_notify_on, __ATOMIC_RELAXED);
@@ -108,10 +96,7 @@ static void remove_known(struct region *region)
 	free(known);
 }
 
-/*
- * Report a slot to @tool if the tool is on, knows the region, and does not know the slot. Returns 0
- * or -errno.
- */
+/* Report a slot to @tool if the tool is on and knows the region only. Returns 0 or -errno. */
 static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -274,10 +259,7 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
-	/*
-	 * Before publish_add_region() has reported the region, this reports nothing; that call
-	 * reports the slot.
-	 */
+	/* Slots of a region that is not reported yet are left to publish_add_region(). */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		publish_notify_slot(region, slot, tool);
 	flush_all();
@@ -369,20 +351,14 @@ static int start_tool(unsigned tool)
 	return error;
 }
 
-/*
- * Turn on the tools @flags. @by_host: those for which the host has asked. Returns 0, or the first
- * error.
- */
+/* Turn on the tools @flags, @by_host those that the host asked for. Returns 0 or first error. */
 static int publish_to(unsigned flags, unsigned by_host)
 {
 	int first = 0;
 
 	pthread_mutex_lock(&lock);
 	asked |= by_host;
-	/*
-	 * Without a fork handler, a child would write into the parent's files. So do not turn on
-	 * any tool.
-	 */
+	/* Without a fork handler, children would write into the parent's files. */
 	if (!fork_watched) {
 		/* Prepare handlers run in reverse order, so register those of inner locks first. */
 		permanent_watch_forks();
@@ -419,10 +395,7 @@ int flameprof_publish(unsigned what)
 
 void publish_add_region(struct region *region)
 {
-	/*
-	 * An exception that reaches a stub of which its unwinder does not know would end the
-	 * process.
-	 */
+	/* An exception through a stub that its unwinder does not know would end the process. */
 	if (region->kind != FLAMEPROF_CODE_HOST &&
 		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
 		publish_unwinders_are_loaded())

@@ -26,15 +26,9 @@
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
-	/*
-	 * Find functions of other libraries. Called without publish.c's lock, because it takes the
-	 * loader's lock.
-	 */
+	/* Find functions of other libraries. Without the lock, because it takes the loader's. */
 	void (*prepare)(void);
-	/*
-	 * Called at each request to turn the tool on. Returns 0, PUBLISH_AFRESH, or -errno if the
-	 * tool cannot be used.
-	 */
+	/* Called at each request. Returns 0, PUBLISH_AFRESH, or -errno if the tool is unusable. */
 	int (*start)(void);
 	/*
 	 * A region was added, with code in all its slots. *@state, NULL at first, belongs to the
@@ -51,10 +45,7 @@ struct publisher {
 	void (*remove_slot)(const struct region *region, uint32_t slot, void *state);
 	/* A batch of these calls is over, so do deferred work. */
 	int (*flush)(void);
-	/*
-	 * In a fork child, start again under the child's pid. Calls of add_*() for all existing
-	 * code follow.
-	 */
+	/* In a fork child: start again under its pid. add_*() for all existing code follow. */
 	int (*fork_child)(void);
 	/* Returns 0, or -errno if the tool cannot use some of the code that was reported to it. */
 	int (*status)(void);

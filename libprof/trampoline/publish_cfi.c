@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Write parsed call-frame information again (libprof/unwind parses it). Source: LSB Core,
- * "Exception Frames".
- */
+/* Write parsed call-frame information (libprof/unwind). Source: LSB Core, "Exception Frames". */
 #include "libprof/trampoline/publish_cfi.h"
 
 #include "libprof/unwind/cfi.h"
@@ -82,10 +79,7 @@ static void end_record(struct publish_bytes *out, size_t begin)
 static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_t encoding)
 {
 	size_t begin = out->used;
-	/*
-	 * In version 1 the return address column has one byte. gdb and unwinders read both
-	 * versions.
-	 */
+	/* In version 1, the column has one byte. gdb and unwinders read both versions. */
 	int wide = cie->ra_reg > 0xff;
 
 	publish_bytes_u32(out, 0);

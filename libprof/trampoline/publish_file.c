@@ -60,10 +60,7 @@ static int is_stale(const struct stat *status)
 	return start_ns && written_ns < start_ns - 2 * NS_PER_S;
 }
 
-/*
- * Check that this library may write an existing file. If an earlier process has left the file,
- * truncate it.
- */
+/* Check that an existing file may be written. Truncate it if an earlier process has left it. */
 static int reuse_file(int fd, enum publish_file_sharing sharing)
 {
 	struct stat status;
@@ -138,10 +135,7 @@ static int passes_limit(struct publish_file *file, size_t count)
 	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
 }
 
-/*
- * Write @count bytes. Returns the number written. If it is less, file->error is set or errno is
- * EFAULT.
- */
+/* Write @count bytes. Returns the number written; if less, file->error is set or errno EFAULT. */
 static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
 {
 	size_t done = 0;

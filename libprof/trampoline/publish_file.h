@@ -11,10 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * All zero: not open. Declare it without an initial value (.bss): in .data, its buffer would cost
- * each process memory.
- */
+/* All zero: not open. Keep it in .bss: in .data, its buffer would cost each process memory. */
 struct publish_file {
 	int is_open;
 	int fd;

@@ -108,10 +108,7 @@ static void describe(
 	section->sh_addralign = 1;
 }
 
-/*
- * The section with the stubs, at their addresses. SHT_NOBITS: the file does not contain their
- * bytes.
- */
+/* The section of the stubs at their addresses. SHT_NOBITS: without their bytes. */
 static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 {
 	return (Elf64_Shdr){
@@ -241,10 +238,7 @@ static void notify_gdb(struct jit_code_entry *entry, enum jit_action action)
 	__jit_debug_descriptor.relevant_entry = NULL;
 }
 
-/*
- * After each store the list must be valid, because gdb may stop the process anywhere and read the
- * list.
- */
+/* The list must be valid after each store: gdb may stop the process anywhere and read it. */
 static void link_entry(struct jit_code_entry *entry)
 {
 	struct jit_code_entry *first = __jit_debug_descriptor.first_entry;
@@ -358,10 +352,7 @@ static struct part *change_part(struct parts *parts, uint32_t slot)
 	return part;
 }
 
-/*
- * Write the call-frame information of @part. If that fails, gdb has only the names and analyses
- * prologues.
- */
+/* Write the part's call-frame information. If that fails, gdb has names and analyses prologues. */
 static void read_cfi(struct part *part)
 {
 	const struct region *region = part->contents.region;

@@ -212,10 +212,7 @@ static uint64_t code_index;
 static uint64_t batch_ns; /* 0: read the clock */
 static uint32_t own_pid;
 
-/*
- * Returns the time of the clock that `perf record -k 1` uses. All records of a batch get the same
- * time.
- */
+/* Returns the time by the clock of `perf record -k 1`. A batch's records have equal times. */
 static uint64_t now_ns(void)
 {
 	/* Call the kernel directly, because another library may interpose libc's function. */
@@ -346,10 +343,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
-	/*
-	 * The host's code may be executable but not readable. Write zeros then: perf needs bytes in
-	 * any case.
-	 */
+	/* The host's code may be unreadable, but perf needs bytes: write zeros then. */
 	if (region->kind == FLAMEPROF_CODE_HOST)
 		publish_file_put_memory(&dump, start_address, bytes);
 	else

@@ -165,10 +165,7 @@ static int add_region(const struct region *region, void **state)
 		.format = REMOTE_TABLE,
 	};
 	entry->info.words[shift + WORD_SEGBASE] = region->eh_frame_hdr;
-	/*
-	 * The length of the table is in words. An entry of the table has eight bytes, the size of a
-	 * word.
-	 */
+	/* The length is in words: an entry of the table has eight bytes, as a word. */
 	entry->info.words[shift + WORD_TABLE_LEN] = header[2];
 	entry->info.words[shift + WORD_TABLE_DATA] = region->eh_frame_hdr + HEADER_BYTES;
 	dyn_register(&entry->info);

@@ -43,10 +43,7 @@ static void remove_region(const struct region *region, void *state)
 	in_files -= region->of_file != 0;
 }
 
-/*
- * Write @name with control characters as \x0a: a newline would end the name, and perf prints names
- * to terminals.
- */
+/* Write @name with controls as \x0a: a newline ends it, and perf prints it to terminals. */
 static size_t put_name(char *line, const char *name)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -121,10 +118,7 @@ static int fork_child(void)
 	return start();
 }
 
-/*
- * perf uses the map only for anonymous memory. Code in pages of a memfd gets no names; jitdump has
- * no such limit.
- */
+/* perf uses the map only for anonymous memory, not for a memfd; jitdump has no such limit. */
 static int status(void)
 {
 	return in_files ? -ENOTSUP : 0;

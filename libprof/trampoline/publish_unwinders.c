@@ -35,10 +35,7 @@ static void (*register_frame[2])(const void *section, void *object);
 static void *(*deregister_frame[2])(const void *section);
 static const void *(*find_fde)(const void *pc, void *bases); /* libgcc's */
 
-/*
- * LLVM's functions for a section, and for one FDE. Old versions have only the functions for one
- * FDE.
- */
+/* LLVM's functions for a section, and for one FDE. Old versions have only the latter. */
 static void (*llvm_add_section)(uintptr_t);
 static void (*llvm_remove_section)(uintptr_t);
 static void (*llvm_add_fde)(uintptr_t);
@@ -51,10 +48,7 @@ static unsigned in_use;
 
 struct state {
 	unsigned registered;
-	/*
-	 * libgcc's struct object has 7 words. Programs contain this struct, so its size cannot
-	 * change.
-	 */
+	/* libgcc's struct object has 7 words for ever, because programs contain it. */
 	uintptr_t object[2][8];
 	/* The copy for LLVM: see llvm_copy(). */
 	struct publish_bytes llvm_section;
@@ -82,10 +76,7 @@ static void find_linked(void)
 	__atomic_or_fetch(&seen, 1u << LINKED, __ATOMIC_RELEASE);
 }
 
-/*
- * Load libgcc if @may_load. glibc would load it only at the first backtrace() or pthread_cancel(),
- * after stubs were made.
- */
+/* Load libgcc if @may_load: glibc loads it only at the first backtrace(), which is too late. */
 static void find_libgcc(int may_load)
 {
 	void *handle = publish_loaded("libgcc_s.so.1");
@@ -149,10 +140,7 @@ int publish_unwinders_are_loaded(void)
 	static unsigned long long last_loads;
 	unsigned long long loads = 0;
 
-	/*
-	 * Search again only if libraries were loaded since the last search, because a program may
-	 * make many arenas.
-	 */
+	/* Search again only after libraries were loaded: programs make many arenas. */
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != __atomic_load_n(&last_loads, __ATOMIC_RELAXED)) {
 		find_all(0);
@@ -247,10 +235,7 @@ static void deregister_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);
 }
 
-/*
- * Use the brief section if there is one: before version 13, libgcc sorts all FDEs at its next
- * search.
- */
+/* Use the brief section, if any: before version 13, libgcc sorts all FDEs at its next search. */
 static const void *section_for_libgcc(const struct region *region)
 {
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
@@ -290,10 +275,7 @@ static int add_region(const struct region *region, void **state)
 			continue;
 		register_frame[kind](section_for_libgcc(region), known->object[kind]);
 		known->registered |= 1u << kind;
-		/*
-		 * Make libgcc sort its entries now. Otherwise the first exception would wait for
-		 * the sorting.
-		 */
+		/* Make libgcc sort now. Otherwise the first exception would wait for it. */
 		if (kind == LIBGCC && find_fde)
 			find_fde((const void *)region->start, bases);
 	}

@@ -25,10 +25,7 @@
 
 #define STORE(word, value) __atomic_store_n(&(word), value, __ATOMIC_RELAXED)
 
-/*
- * Put a leaf that is no longer in the tree into the list of replaced nodes, because readers may
- * still read it.
- */
+/* Put an unlinked leaf into the list of replaced nodes, because readers may still read it. */
 static void defer_free_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	leaf->next_deferred = NULL;
@@ -189,10 +186,7 @@ static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 	return 0;
 }
 
-/*
- * Replace the leaves [@at, @at + @gone) by @first and @second, each of which may be NULL. Returns 0
- * or -errno.
- */
+/* Replace leaves [@at, @at + @gone) by @first and @second (may be NULL). Returns 0 or -errno. */
 static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -220,10 +214,7 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	return 0;
 }
 
-/*
- * Copy @region and the live entries of @from in order: the first @most to @first, the others to
- * @second.
- */
+/* Copy @region and @from's live entries in order: @most of them to @first, others to @second. */
 static void merge_entries(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -297,10 +288,7 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	return error;
 }
 
-/*
- * If two neighbouring leaves have few entries, merge them. Returns 1 if that was done, 0 if not, or
- * without memory.
- */
+/* Merge two neighbouring leaves if both have few entries. Returns 1, or 0 if not, or no memory. */
 static int merge_with_next(struct region_tree *tree, uint32_t at)
 {
 	struct region_leaf *one, *next, *both;

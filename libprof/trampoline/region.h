@@ -107,17 +107,11 @@ struct region_slot {
 	/* The data of a struct permanent, which stays with the slot. */
 	const char *name;
 	uintptr_t payload;
-	/*
-	 * Atomic: number of the process image (one exec) in whose control ring the name has been
-	 * written.
-	 */
+	/* Atomic: the process image (one exec) whose control ring has the name. */
 	uint64_t published;
 };
 
-/*
- * The smallest stride for stubs of @code_bytes: space for a table after the code (see
- * region.stride).
- */
+/* The least stride for stubs of @code_bytes, with space for a table: see region.stride. */
 #define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {

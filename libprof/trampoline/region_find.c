@@ -15,10 +15,7 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
-/*
- * Defined in this file, so that a user of these functions need not link the code that finds the
- * other copy.
- */
+/* Defined here, so that readers need not link the code that finds the other copy. */
 struct other_copy other_copy;
 
 /* Returns the index of the last of @count ascending words that is <= @address; 0 if none is. */
@@ -26,10 +23,7 @@ static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t 
 {
 	uint32_t at = 0;
 
-	/*
-	 * The comparison compiles to no branch, because half of such branches would be
-	 * mispredicted.
-	 */
+	/* This compiles to no branch: half of such branches would be mispredicted. */
 	while (count > 1) {
 		uint32_t half = count / 2;
 
@@ -98,10 +92,7 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	/*
-	 * 0 means that there is no stub. Start higher, so that a small number is noticed as an
-	 * error.
-	 */
+	/* 0 means no stub. Start higher, so that small numbers look like errors. */
 	static uint64_t next = 4096;
 
 	/*

@@ -42,10 +42,7 @@ static struct flameprof_arena *all_arenas(void)
 	return first;
 }
 
-/*
- * Call @visit for each slot of @arena that has a stub, until it returns non-zero. Returns the last
- * result.
- */
+/* Call @visit for each stub of @arena until it returns non-zero. Returns its last result. */
 static int each_slot(struct flameprof_arena *arena,
 	int (*visit)(void *context, const struct region_slot *slot, uintptr_t address),
 	void *context)
@@ -175,10 +172,7 @@ static void restore_stubs(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
 
-	/*
-	 * Resuming may happen on a CPU with other registers, or in a process with another offset of
-	 * the counter.
-	 */
+	/* The CPU, with its registers, and the offset of the counter may have changed. */
 	if (arena->owner) {
 		arena->owner->prepare(&arena->shape);
 		arch_stub_prepare(&arena->shape, &arena->stub);

@@ -282,10 +282,7 @@ static inline void cfi_parse_augmentation(
 		case 'S':
 			cie->signal = true;
 			break;
-		/*
-		 * Return addresses are signed with key B. Removing the signature is the same as for
-		 * key A.
-		 */
+		/* Return addresses are signed with key B; removing the signature is the same. */
 		case 'B':
 		case 'G': /* stack memory is tagged */
 			break;

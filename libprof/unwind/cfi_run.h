@@ -33,10 +33,7 @@ enum cfi_rule_kind {
 	CFI_RULE_OFFSET,         /* saved at CFA + value */
 	CFI_RULE_VAL_OFFSET,     /* the register is CFA + value */
 	CFI_RULE_REGISTER,       /* saved in register number `value` */
-	/*
-	 * The register is saved at the address that an expression computes. See cfi_row.base for
-	 * the value.
-	 */
+	/* The register is saved where an expression says; value: see cfi_row.base. */
 	CFI_RULE_EXPRESSION,
 	/* The register's value is the result of an expression. */
 	CFI_RULE_VAL_EXPRESSION,
@@ -92,10 +89,7 @@ struct cfi_machine {
 	bool initial_done;
 };
 
-/*
- * Set the rule of register @reg, unless no slot is kept for it. Returns 0, or -ENOTSUP if @value is
- * too large.
- */
+/* Set the rule of @reg, unless no slot is kept for it. Returns 0; -ENOTSUP: @value is too large. */
 static inline int cfi_set_rule(
 	struct cfi_machine *machine, uint64_t reg, enum cfi_rule_kind kind, int64_t value)
 {
@@ -125,10 +119,7 @@ static inline int cfi_set_cfa_reg(struct cfi_machine *machine, uint64_t reg)
 	return 0;
 }
 
-/*
- * Returns @factor times the data alignment. On overflow, returns a value that is too large for any
- * rule.
- */
+/* Returns @factor times the data alignment; on overflow, a value too large for any rule. */
 static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t factor)
 {
 	int64_t product;
@@ -138,10 +129,7 @@ static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t fa
 	return product;
 }
 
-/*
- * Skip the expression at the current position. Returns the offset of the expression from the FDE's
- * address.
- */
+/* Skip the expression at the current position. Returns its offset from the FDE's address. */
 static inline int64_t cfi_read_expression(struct cfi_machine *machine)
 {
 	int64_t offset = (int64_t)(machine->program.at - machine->fde->record);
@@ -178,10 +166,7 @@ static inline int cfi_recall(struct cfi_machine *machine)
 	return 0;
 }
 
-/*
- * Execute an instruction that sets one register's rule. Returns 0, -errno, or 1 if @op is another
- * instruction.
- */
+/* Execute @op if it sets one register's rule. Returns 0, -errno, or 1 if it does not. */
 static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -236,20 +221,14 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/*
- * Execute an instruction that defines the CFA. Returns 0, -errno, or 1 if @op is another
- * instruction.
- */
+/* Execute @op if it defines the CFA. Returns 0, -errno, or 1 if it does not. */
 static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
 	bool half = op >= CFI_DEF_CFA_REGISTER && op <= CFI_DEF_CFA_OFFSET;
 	int error;
 
-	/*
-	 * These instructions change only the register or only the offset. A CFA expression has
-	 * neither.
-	 */
+	/* These change only the register or the offset; a CFA expression has neither. */
 	if ((half || op == CFI_DEF_CFA_OFFSET_SF) && machine->current->cfa_expression)
 		return -EBADMSG;
 	switch (op) {
@@ -275,10 +254,7 @@ static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/*
- * Execute an instruction that changes the location. Returns 0, -errno, or 1 if @op is another
- * instruction.
- */
+/* Execute @op if it changes the location. Returns 0, -errno, or 1 if it does not. */
 static inline int cfi_run_location_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -360,10 +336,7 @@ static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_module *module,
 	const struct cfi_fde *fde, uintptr_t pc, struct cfi_row *row)
 {
-	/*
-	 * The member `remembered` stays uninitialised, because each element is written before it is
-	 * read.
-	 */
+	/* `remembered` stays uninitialised: each element is written before it is read. */
 	struct cfi_machine machine;
 
 	machine.module = module;

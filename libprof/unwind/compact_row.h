@@ -99,10 +99,7 @@ static inline intptr_t compact_ra(uint64_t row)
 	return (intptr_t)(int16_t)(row >> 48) * 8;
 }
 
-/*
- * Store @bytes, converted to words, in the @bits bits at @shift. Returns false if the number does
- * not fit.
- */
+/* Store @bytes as words in the @bits bits at @shift. Returns false if the number does not fit. */
 static inline bool compact_put(uint64_t *row, int64_t bytes, unsigned bits, unsigned shift)
 {
 	int64_t words = bytes >> 3;
@@ -249,10 +246,7 @@ static inline uint64_t compact_from_row(
  * pc; this covers assembly that was written by hand.
  */
 
-/*
- * Fill @code with the readable bytes around @pc, but do not read in a page that does not contain
- * @pc.
- */
+/* Fill @code with the bytes around @pc that are readable without a gap. */
 static inline void code_read(
 	const struct unwind_memory *memory, uintptr_t pc, bool exact, struct arch_code *code)
 {
@@ -292,10 +286,7 @@ static int code_read_word(const void *memory, uintptr_t address, uintptr_t *word
 	return unwind_load((const struct unwind_memory *)memory, address, word);
 }
 
-/*
- * Compute the row for @pc in the code [@start, @end) by following the code, also over branches, to
- * its return.
- */
+/* Compute the row for @pc in the code [@start, @end) by following all branches to the return. */
 static __attribute__((noinline)) uint64_t code_row_in_module(
 	const struct unwind_memory *memory, uintptr_t pc, uintptr_t start, uintptr_t end)
 {

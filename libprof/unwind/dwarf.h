@@ -31,10 +31,7 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	/*
-	 * In CFI_ADVANCE_LOC, CFI_OFFSET and CFI_RESTORE, the top two bits are the operation, the
-	 * others an operand.
-	 */
+	/* In this and the next two, the top two bits are the operation, the others an operand. */
 	CFI_ADVANCE_LOC = 0x40,
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,

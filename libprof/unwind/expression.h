@@ -53,10 +53,7 @@ static inline int expression_push_register(struct expression *e, uint64_t reg)
 	return expression_push(e, e->input->registers->r[reg] + (uintptr_t)offset);
 }
 
-/*
- * Execute an operation that only pushes a value. Returns 0, -errno, or 1 if @op is another
- * operation.
- */
+/* Execute @op if it only pushes a value. Returns 0, -errno, or 1 if it does not. */
 static inline int expression_constant(struct expression *e, unsigned op)
 {
 	struct cfi_bytes *in = &e->bytes;
@@ -108,10 +105,7 @@ static inline int expression_divide(unsigned op, uintptr_t left, uintptr_t right
 	return 0;
 }
 
-/*
- * Compute a binary operation; @right is the top of the stack. Returns 0, -errno, or 1 if @op is
- * another operation.
- */
+/* Compute @op if it is binary; @right is the top of the stack. Returns 0, -errno, or 1 if not. */
 static inline int expression_binary(unsigned op, uintptr_t left, uintptr_t right, uintptr_t *value)
 {
 	intptr_t a = (intptr_t)left, b = (intptr_t)right;
@@ -178,10 +172,7 @@ static inline int expression_load(struct expression *e, uintptr_t *top, unsigned
 	return error;
 }
 
-/*
- * Execute an operation on @top, the top of the stack. Returns 0, -errno, or 1 if @op is another
- * operation.
- */
+/* Execute @op if it changes only @top, the top of the stack. Returns 0, -errno, or 1 if not. */
 static inline int expression_unary(struct expression *e, unsigned op, uintptr_t *top)
 {
 	switch (op) {
@@ -211,10 +202,7 @@ static inline int expression_unary(struct expression *e, unsigned op, uintptr_t 
 	}
 }
 
-/*
- * Execute an operation that reorders the stack, or a jump. Returns 0, -errno, or 1 if @op is
- * another operation.
- */
+/* Execute @op if it reorders the stack or is a jump. Returns 0, -errno, or 1 if it is not. */
 static inline int expression_move(struct expression *e, unsigned op)
 {
 	uintptr_t *top = &e->stack[e->depth]; /* after the top value */

@@ -47,10 +47,7 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 	window->base = 0;
 }
 
-/*
- * Read a word without process_vm_readv(2): test the address by rt_sigprocmask(2), then load the
- * word.
- */
+/* Read a word without process_vm_readv(2): rt_sigprocmask(2) tells if it is readable. */
 CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
 {
 	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
@@ -66,10 +63,7 @@ static inline int unwind_window_read(
 	/* For an address below the window, the difference is a large number. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/*
-		 * Do not read in the next page, which may not be mapped, unless the word itself
-		 * crosses into it.
-		 */
+		/* Do not read in the next page, unless the word does: it may not be mapped. */
 		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));
 
 		if (bytes > sizeof(window->words))

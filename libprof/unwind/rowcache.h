@@ -37,10 +37,7 @@ static inline uint64_t rowcache_mix(uint64_t row)
 	return (row ^ row >> 29) * 0xbf58476d1ce4e5b9ULL;
 }
 
-/*
- * Make a key from @pc, of which user space uses 48 bits, and the module number @number, which is
- * not 0.
- */
+/* Make a key from @pc, of which user space uses 48 bits, and the module number (not 0). */
 static inline uint64_t rowcache_key(uintptr_t pc, uint32_t number)
 {
 	return (uint64_t)number << 48 | (pc & 0xffffffffffffULL);

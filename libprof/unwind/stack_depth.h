@@ -43,18 +43,12 @@
  */
 struct depth_state {
 	int32_t sp, fp, mark;
-	/*
-	 * The stack was aligned after `fp` was set: sp may be lower, by fewer bytes than this. 0:
-	 * not aligned.
-	 */
+	/* If not 0, the stack was aligned after `fp` was set: sp may be lower by less than this. */
 	uint32_t align;
 	bool has_sp, has_fp, has_mark, unused; /* no padding, for memcmp() */
 };
 
-/*
- * The distance from sp to fp in bytes: @least; or, if @align is not 0, from @least to @least +
- * @align - 1.
- */
+/* The distance from sp to fp in bytes: @least, or if @align up to @least + @align - 1. */
 struct stack_depth {
 	uint32_t least, align;
 };
@@ -95,10 +89,7 @@ static inline struct arch_instruction depth_decode(struct depth_search *search, 
 	return arch_decode(search->window + skip, search->window_bytes - (unsigned)skip);
 }
 
-/*
- * Returns the number of @state, which is added if it is new. Sets has_failed if there are too many
- * states.
- */
+/* Returns the number of @state; adds it if it is new. Too many states: sets has_failed. */
 static inline uint8_t depth_intern(struct depth_search *search, const struct depth_state *state)
 {
 	for (unsigned i = 1; i <= search->state_count; i++)
@@ -112,10 +103,7 @@ static inline uint8_t depth_intern(struct depth_search *search, const struct dep
 	return (uint8_t)search->state_count;
 }
 
-/*
- * Returns the state that has the values which are equal in states @a and @b. The other values are
- * unknown.
- */
+/* Returns the state with the values that states @a and @b share; the others are unknown. */
 static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_t b)
 {
 	struct depth_state state = search->states[a];
@@ -272,10 +260,7 @@ static inline void depth_apply_outward(
 	}
 }
 
-/*
- * Set the state in which unreached blocks start from @state, that of a jump through a register or a
- * call.
- */
+/* Set the start state of unreached blocks from @state, at a jump through a register or a call. */
 static inline void depth_note_gap(struct depth_search *search, uint8_t state, bool is_jump)
 {
 	const struct depth_state *old = &search->states[search->gap];
@@ -316,10 +301,7 @@ static inline uint8_t depth_step(struct depth_search *search, struct depth_state
 	return number;
 }
 
-/*
- * Follow one path from @offset until it ends, or until it reaches an offset whose state does not
- * change.
- */
+/* Follow one path from @offset until it ends, or until it changes no state any more. */
 static inline void depth_follow(struct depth_search *search, uint32_t offset)
 {
 	bool is_compared = false;
@@ -450,10 +432,7 @@ static __attribute__((unused)) int stack_depth_outward(
 	struct depth_search *search;
 	uintptr_t begin, end;
 
-	/*
-	 * On CPUs with the return address in a register at the entry, its later location is
-	 * unknown.
-	 */
+	/* If the entry has the return address in a register, it may be anywhere later. */
 	if (!ARCH_ENTRY_CFA || pc < source->start || pc >= source->end)
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;

@@ -74,10 +74,7 @@ struct unwind_activation {
 	uintptr_t pc, sp, fp;
 	enum unwind_question question;
 	int has_fp; /* fp is known */
-	/*
-	 * All registers, if the thread was interrupted in this frame, by the profiler or by a
-	 * signal; otherwise NULL.
-	 */
+	/* All registers, if a signal or the profiler interrupted this frame; otherwise NULL. */
 	const struct arch_registers *innermost;
 };
 

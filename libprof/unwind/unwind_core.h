@@ -159,10 +159,7 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 	return kind == CFI_RULE_NONE || kind == CFI_RULE_SAME;
 }
 
-/*
- * Recover the caller's registers into @value, indexed by slot. Returns a set in which bit n stands
- * for a known register n.
- */
+/* Recover the caller's registers, by slot. In the result, bit n is set if register n is known. */
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
@@ -219,10 +216,7 @@ static inline int unwind_find_depth(
 	struct cfi_row entry;
 
 	if (!known) {
-		/*
-		 * At its begin, a split-off part of a function (.cold) does not have the CFA of a
-		 * function's entry. Reject it.
-		 */
+		/* Reject split-off parts (.cold): they do not begin with an entry's CFA. */
 		bool is_found =
 			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
 			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
@@ -238,10 +232,7 @@ static inline int unwind_find_depth(
 	return known & 1 ? 0 : -ENOENT;
 }
 
-/*
- * Find the row of a module's code that has no call-frame information, by following the code to its
- * returns.
- */
+/* Find the row of a module's code without call-frame information by following it to its returns. */
 static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 {
 	const struct arch_text text = {
@@ -265,10 +256,7 @@ static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 	return row;
 }
 
-/*
- * If its frame pointer were @fp, would the frame at walk->depth, with @row, have a valid return
- * address?
- */
+/* Would the frame at walk->depth, with @row, have a valid return address if @fp were right? */
 static inline bool unwind_has_caller(
 	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t fp)
 {
@@ -281,10 +269,7 @@ static inline bool unwind_has_caller(
 	       !full_register(&tried, row, cfa, row->ra_slot, &ra) && unwind_is_return(walk, ra);
 }
 
-/*
- * If the code shows it, set the frame pointer of the frame at walk->depth, whose pc and sp are in
- * @walk.
- */
+/* Set the frame pointer of the frame at walk->depth, whose pc and sp are known, if possible. */
 static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 {
 	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP], fp, end, found = 0;
@@ -298,10 +283,7 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 		return;
 	fp = sp + depth.least;
 	end = fp + (depth.align ? depth.align : 1);
-	/*
-	 * Even if the code aligns the stack to more bytes, fp has at least the alignment of the
-	 * ABI.
-	 */
+	/* fp has at least the ABI's alignment, even if the code aligns the stack more. */
 	if (depth.align)
 		fp = (fp + ARCH_STACK_ALIGN - 1) & ~(uintptr_t)(ARCH_STACK_ALIGN - 1);
 	for (; fp < end; fp += ARCH_STACK_ALIGN) {
@@ -354,10 +336,7 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 		return error;
 	if (cfi_rule_kind(row.rules.register_rule[row.ra_slot]) == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ROOT;
-	/*
-	 * If the return address column is the pc itself, a row that leaves it unchanged has no
-	 * return address.
-	 */
+	/* If the return address column is the pc, an unchanged pc is no return address. */
 	bool ra_kept = full_untouched(&row, row.ra_slot);
 
 	if (ra_kept && arch_cfi_reg(row.ra_slot) == ARCH_DWARF_PC)
@@ -534,10 +513,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		unwind_set_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
-		/*
-		 * An exact pc is being executed. Otherwise nothing called the function at pc + 1,
-		 * so the stack begins here.
-		 */
+		/* Unless this pc is executing, nothing called pc + 1: the stack begins here. */
 		if (!walk->exact)
 			return UNWIND_STEP_ROOT;
 		/* fall through */
@@ -594,19 +570,13 @@ static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_step
 		return walk->module.end ? 0 : -ENOENT;
 	}
 	step = unwind_set_caller(walk, at.pc, at.sp, at.fp);
-	/*
-	 * The registers are unknown: generated code need not follow the ABI's rules for saving
-	 * registers.
-	 */
+	/* Generated code need not save the other registers as the ABI demands. */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
 	unwind_set_anchor(walk, walk->depth + 1);
 	return step;
 }
 
-/*
- * Write the language frames of the frame @left by UNWIND_RUN. @step is the result of the step from
- * it.
- */
+/* Write the language frames of @left by UNWIND_RUN. @step: result of the step from it. */
 static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_frame *left,
 	int step, uint64_t *frames, unsigned room)
 {
@@ -690,10 +660,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 
 		unwind_enter_module(&walk, pc);
 
-		/*
-		 * For generated code, first ask the runtimes for the caller. Decode the code only
-		 * if none knows it.
-		 */
+		/* Decode generated code only if no runtime knows the frame's caller. */
 		bool is_generated = !walk.module.end;
 		uint64_t row = is_generated ? COMPACT_NONE : unwind_row(&walk, pc);
 		uint64_t frame = unwind_wire_frame(&walk, pc, row);

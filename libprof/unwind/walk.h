@@ -48,18 +48,12 @@ static struct rowcache unwind_rowcache;
 #define UNWIND_ROWCACHE (&unwind_rowcache)
 #endif
 
-/*
- * 1: walks may begin with an unknown frame pointer. 0: no step checks whether the frame pointer is
- * known.
- */
+/* 1: walks may begin without the frame pointer; 0: no step checks whether it is known. */
 #ifndef UNWIND_PARTIAL
 #define UNWIND_PARTIAL 0
 #endif
 
-/*
- * Result of a step from the outermost frame. Other results are 0, at the caller; -errno, the caller
- * was not found.
- */
+/* Result of a step from the outermost frame; 0: at the caller; -errno: caller not found. */
 #define UNWIND_STEP_ROOT 1
 
 /* Bytes around the pc in which the entry of a function that switches stacks is searched. */
@@ -70,10 +64,7 @@ static struct rowcache unwind_rowcache;
 /* Words below a frame pointer that are searched for a return address. */
 #define UNWIND_SWITCH_WORDS 256u
 
-/*
- * On a stack with unknown bounds, the largest distance, in bytes, of a valid frame pointer above
- * sp.
- */
+/* If the stack's bounds are unknown, the largest distance of a valid frame pointer from sp. */
 #define UNWIND_FP_REACH (1u << 20)
 
 /* Bit n is set if every step recovers register n. */
@@ -245,10 +236,7 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 		return walk->by_fp ? COMPACT_NONE
 				   : code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC],
 					     walk->exact);
-	/*
-	 * Do not cache rows of modules with these two numbers, because several modules share each
-	 * of them.
-	 */
+	/* Several modules share each of these numbers, so do not cache their rows. */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
 	key = rowcache_key(pc - walk->module.row_bias, number);
@@ -463,10 +451,7 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	pc = arch_strip_pointer(pc);
 	if (pc ? !unwind_accepts_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
-	/*
-	 * The other registers are unknown: generated code need not follow the ABI's rules for
-	 * saving registers.
-	 */
+	/* Generated code need not save the other registers as the ABI demands. */
 	walk->known = UNWIND_KNOWN_ALWAYS;
 	error = unwind_set_caller(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
