@@ -38,7 +38,7 @@ static const struct cpython_offsets layouts[] = {
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
-/* The end of a run of Python frames is searched in at most this number of frames. */
+/* The largest number of Python frames in which the end of a run of frames is searched. */
 #define RUN_MAX		 20000u
 #define RUNS_MAX	 4096u
 /* The value of FRAME_OWNED_BY_CSTACK, which is named FRAME_OWNED_BY_INTERPRETER from 3.14 on. */
@@ -109,7 +109,6 @@ static uint32_t find_version(struct runtime_reader *reader, struct runtime_symbo
 	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 308 : 0;
 }
 
-/* Returns the row of @version in the table, or NULL. */
 static const struct cpython_offsets *find_layout(uint32_t version)
 {
 	for (unsigned i = 0; i < LAYOUTS; i++)
@@ -219,7 +218,6 @@ static int find_cpython(
 
 /* ---- the position in a frame ----------------------------------------------------------------- */
 
-/* Returns the code object of @frame. */
 static uintptr_t code_of(const struct cpython_offsets *at, const char *frame)
 {
 	return runtime_word_in(frame, at->code) & ~(uintptr_t)REFERENCE_TAGS;

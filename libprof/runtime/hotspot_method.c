@@ -290,7 +290,6 @@ static uint32_t put_constant(char *out, uint32_t room, const char *text)
 	return used + 1;
 }
 
-/* Copy a C string. */
 static uint32_t copy_text(struct runtime_reader *reader, uintptr_t at, char *out, uint32_t room)
 {
 	uint32_t used = runtime_load_text(reader, at, room - 1, out, room - 1, 0);

@@ -18,10 +18,11 @@
 
 /* The part of a field's table entry to store, and the type that the field must have. */
 enum how {
-	PLAIN,	  /* offset; any type */
-	/* offset of a pointer */
+	/* Store the offset, whatever the type is. */
+	PLAIN,
+	/* Store the offset, if the field is a pointer. */
 	POINTER,
-	/* offset of four bytes */
+	/* Store the offset, if the field has four bytes. */
 	INT,
 	/* Store the offset, if the field is unsigned and has two bytes. */
 	SHORT,

@@ -6,8 +6,7 @@
  * unless its caller's current instruction is a call. From 5.2 on, calls are a list and have the
  * flag.
  *
- * The reader keeps closures that it has read until the end of the walk, because recursions use few
- * of them.
+ * Closures are kept in reader->noted until the walk ends, because recursions use few of them.
  */
 #include <errno.h>
 #include <string.h>

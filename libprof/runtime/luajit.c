@@ -549,7 +549,6 @@ static int end_run(struct runtime_stack *stack)
 	return stack->activation || stack->frame == stack->own[OWN_BOTTOM] ? 0 : -EBADMSG;
 }
 
-/* Step from the function at stack->frame to its caller. */
 static int go_outward(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct luajit_function caller;

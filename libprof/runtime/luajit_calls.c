@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Read the frames on a LuaJIT state's stack, and the functions in them. The bytecode of a function
- * follows its prototype. The reader keeps functions that it has read until the end of the walk,
- * because recursions use few of them.
+ * follows its prototype. Functions are kept in reader->noted until the walk ends, because
+ * recursions use few of them.
  */
 #include <errno.h>
 #include <string.h>

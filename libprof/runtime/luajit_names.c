@@ -12,7 +12,7 @@
 
 #include "libprof/runtime/luajit.h"
 
-/* Starting at 'a'. */
+/* Number 0 is 'a' in `events`. */
 static const char event_names[][11] = {"__lt", "__le", "__eq", "__unm", "__len", "__add",
 	"__sub", "__mul", "__div", "__mod", "__pow", "__concat", "__gc", "__index", "__newindex"};
 #define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
@@ -113,7 +113,6 @@ static char kind_of(uint32_t instruction)
 	return opcode < sizeof(opcodes) - 1 ? opcodes[opcode] : '.';
 }
 
-/* Set @place to instruction @position. Returns 0 or -ENOENT. */
 static int go_to(struct place *place, uint32_t position)
 {
 	uint32_t first = position / CODE_AT_ONCE * CODE_AT_ONCE, count = place->count - first;

@@ -147,9 +147,9 @@ struct perl_instruction {
 
 /* Indices in runtime_stack.own. */
 #define OWN_INTERPRETER 0  /* address of the interpreter */
-/* the stackinfo's contexts */
+/* The array of the stackinfo's contexts. */
 #define OWN_CONTEXTS	1
-/* of all contexts */
+/* The topmost context of all. */
 #define OWN_TOP		2
 /* The COP that the next reported frame executes. */
 #define OWN_LINE	3

@@ -139,7 +139,6 @@ static uint32_t find_version(struct runtime_symbols *symbols, struct runtime_rea
 		       : 0;
 }
 
-/* Returns the index of the layout of PHP @version, or -ENOTSUP. */
 static int find_layout(uint32_t version, uint64_t globals_bytes)
 {
 	for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)

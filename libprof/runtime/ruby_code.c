@@ -163,7 +163,6 @@ static uintptr_t find_bytes(const struct ruby_text *text, uintptr_t address, uin
 	return embedded > 2 * RUBY_WORD ? content[2] : content[0] >> 14 & 0x1f;
 }
 
-/* Append the bytes of @string from offset @first on. */
 static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first)
 {
 	uintptr_t bytes, length = find_bytes(text, string, &bytes);
@@ -178,7 +177,6 @@ static void put_string(struct ruby_text *text, uintptr_t string, uintptr_t first
 		text->out[text->used++] = (char)byte;
 }
 
-/* Returns element @index of the array at @address, or 0. */
 static uintptr_t element(struct runtime_reader *reader, uintptr_t address, uintptr_t index)
 {
 	uintptr_t flags, found;

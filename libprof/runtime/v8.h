@@ -28,7 +28,7 @@ struct v8_offsets {
 	uint32_t shared;			 /* of JSFunction */
 	uint32_t scope, script;			 /* of SharedFunctionInfo */
 	uint32_t source, script_name, line_ends; /* of Script; id follows */
-	/* in words after ScopeInfo's map */
+	/* Offset in ScopeInfo, in words after its map. */
 	uint32_t first_local;
 	/* The first type of a JSFunction, and the number of such types. */
 	uint32_t function_type, function_types;
@@ -40,7 +40,7 @@ struct v8_offsets {
 	uint32_t code_header;			    /* before the instructions */
 	/* Offsets in Code. code_table follows code_data. */
 	uint32_t code_data, code_table;
-	/* code_start is 0 if the header and Code are one object */
+	/* code_start is 0 if the header and Code are one object. */
 	uint32_t code_start, code_flags, code_size;
 	/* The kind of baseline code, and the mask of kinds in code_flags. */
 	uint32_t code_baseline, code_kind;

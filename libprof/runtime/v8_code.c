@@ -623,7 +623,6 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 /* Number of the code's own function in the list of inlined calls, if it is inlined in itself. */
 #define OWN_FUNCTION (-1)
 
-/* Load element @index of the array object at @address. */
 static int load_element(
 	struct runtime_reader *reader, uintptr_t address, uint32_t index, uintptr_t *word)
 {

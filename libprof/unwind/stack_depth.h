@@ -171,7 +171,6 @@ static inline void depth_set_mark(struct depth_state *state, int64_t value)
 	state->mark = state->has_sp ? (int32_t)(state->sp + value) : 0;
 }
 
-/* Update @state by the effect of @instruction. */
 static inline void depth_apply(
 	struct depth_state *state, const struct arch_instruction *instruction)
 {
