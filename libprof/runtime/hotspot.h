@@ -38,7 +38,7 @@ struct hotspot_offsets {
 	uint32_t pc_offset, pc_scope; /* of PcDesc */
 	uint32_t method_const;
 	uint32_t constants, code_bytes, name_index;	 /* of ConstMethod */
-	/* A field of ConstMethod with a width. */
+	/* Field of ConstMethod. */
 	uint32_t const_flags;
 	uint32_t holder, constants_length, source_index; /* of ConstantPool */
 	uint32_t klass_name;
