@@ -142,7 +142,7 @@ static void attach_children(struct attach_run *run)
 }
 
 /* Say how many children are not sampled: often a server's first process only waits for them. */
-static void tell_of_children(struct attach_run *run)
+static void report_children(struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++)
 		add_children(run, run->pids[i]);
@@ -196,7 +196,7 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	if (!error && options->follow)
 		attach_children(run);
 	else if (!error)
-		tell_of_children(run);
+		report_children(run);
 	return error;
 }
 

@@ -131,7 +131,7 @@ static void put_runs(const struct changes *changes, FILE *out)
 	if (sides->has_factors)
 		fputs(", which is left out of what follows\n", out);
 	if (is_one_each(changes))
-		fputs("one run each: only large changes can be told\n", out);
+		fputs("one run each: only large changes can be seen\n", out);
 }
 
 static void put_row(const struct changes *changes, const struct change *change, FILE *out)
@@ -156,7 +156,7 @@ static void put_bounds(const struct changes *changes, FILE *out)
 			"Nothing%s moved by more than %.1f points of the program's CPU (95 %%).\n",
 			else_, changes->most_points);
 	else
-		fprintf(out, "Of all%s nothing can be told with these runs.\n", else_);
+		fprintf(out, "These runs are too few to say anything%s.\n", else_);
 	if (changes->detectable < MOST_CHANGE)
 		fprintf(out,
 			"With these runs a %.0f %% function would have had to change by %.1f %% to "

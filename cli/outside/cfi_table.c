@@ -98,14 +98,14 @@ static int put_rows(struct buffer *buffer, const struct gopclntab *table,
 	const struct gopclntab_function *function)
 {
 	struct gopclntab_row row = {.end = function->start, .bytes = -1};
-	uint64_t at = function->row, begun = function->start, told = function->start;
+	uint64_t at = function->row, begun = function->start, stored = function->start;
 
 	while (!gopclntab_row(table, &at, &row) && row.end > begun && row.end <= function->end &&
 		row.bytes >= 0 && row.bytes < STACK_MAX) {
 		if (make_room(buffer, ROW_BYTES_MAX + 8))
 			return -ENOMEM;
-		put_rules(buffer, begun - told, (uint64_t)row.bytes);
-		told = begun;
+		put_rules(buffer, begun - stored, (uint64_t)row.bytes);
+		stored = begun;
 		begun = row.end;
 	}
 	return 0;

@@ -213,7 +213,7 @@ unsigned target_language_run(struct runtime_walk *runs, struct target_shared *sh
 		module->runtime ? &language->runtimes[module->runtime - 1] : NULL;
 	uint64_t began_ns;
 	bool is_listed;
-	unsigned told;
+	unsigned count;
 
 	language->shared = shared;
 	if (!runtime)
@@ -230,10 +230,10 @@ unsigned target_language_run(struct runtime_walk *runs, struct target_shared *sh
 	is_listed = runs->known;
 	if (is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
-	told = runtime_walk_frames(runs, runtime, frame, frames, room);
+	count = runtime_walk_frames(runs, runtime, frame, frames, room);
 	if (!is_listed)
 		shared->search_ns += clock_cpu_ns() - began_ns;
-	return told;
+	return count;
 }
 
 void target_language_withdraw(struct target *target)

@@ -399,7 +399,7 @@ static uint32_t name_wait(
 	struct frame_namer *namer, uint32_t image, uint32_t node, const char *holder)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
-	const struct names_code *told =
+	const struct names_code *reported =
 		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
 	const char *kind = is_asleep(namer, image, node) ? "sleep" : wait_leaf_kind(frame),
 		   *call = NULL;
@@ -415,11 +415,13 @@ static uint32_t name_wait(
 	snprintf(function, sizeof(function), "%s", holder ? holder : "");
 	label_short(shortened, function);
 	/* Replace a default detail: "[read: pipe]" becomes "[read: FILE]". */
-	if (told || holder)
+	if (reported || holder)
 		snprintf(text, sizeof(text), "%.*s: %s%s%s%s]", (int)strcspn(name, ":]"), name,
-			told ? names_string(profile_names(namer->profile, image), told->name) : "",
-			told && holder ? ", " : "", holder ? HOLDERS_WORDS : "", shortened);
-	return calltree_frame(namer->tree, told || holder ? text : name, kind, CALLTREE_WAIT);
+			reported
+				? names_string(profile_names(namer->profile, image), reported->name)
+				: "",
+			reported && holder ? ", " : "", holder ? HOLDERS_WORDS : "", shortened);
+	return calltree_frame(namer->tree, reported || holder ? text : name, kind, CALLTREE_WAIT);
 }
 
 /* Name a kernel function. Only some users may read the kernel's symbols. */
@@ -475,7 +477,7 @@ void frame_namer_count(
 	else if (number == WIRE_MODULE_NONE)
 		share = &namer->images[image].share;
 	else if (number == WIRE_MODULE_CODE)
-		share = &namer->told;
+		share = &namer->reported;
 	if (!share)
 		return;
 	share->weight += weight;
@@ -507,7 +509,7 @@ void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
 		generated_path(&image->generated, path, sizeof(path));
 		sources_add_generated(sources, image->generated.pid, path, &image->share);
 	}
-	sources_add_reported(sources, &namer->told);
+	sources_add_reported(sources, &namer->reported);
 }
 
 /* Make the chain of profile node @node, below @image's root. Returns its index. */

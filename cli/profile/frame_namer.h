@@ -34,7 +34,7 @@ struct frame_namer {
 	int *handles;			   /* owned; module -> symbols handle, -1: not asked yet */
 	struct frame_namer_image *images;  /* owned; one per profile image */
 	uint32_t *chains;		   /* owned; profile node -> index of its chain in frames */
-	int32_t *calls; /* owned; profile node -> system call just before its address, or -1 */
+	int32_t *calls;	 /* owned; profile node -> system call just before its address, or -1 */
 	uint8_t *passes; /* owned; profile node -> see frame_namer_passes() */
 	/* Chains: each is its length, then that many tree frames, the function in memory first. */
 	uint32_t *frames; /* owned */
@@ -44,15 +44,15 @@ struct frame_namer {
 	/* Set by the caller: when the frame was sampled (CLOCK_MONOTONIC), or GENERATED_*. */
 	uint64_t time_ns;
 	/* Weights of samples by symbols handle (owned), and in functions that programs reported. */
-	struct sources_share *shares, told;
+	struct sources_share *shares, reported;
 };
 
 /*
  * Prepare to name frames of @request's profile in @tree. Both are borrowed, and the profile must
  * not grow meanwhile. Returns 0 or -ENOMEM; call frame_namer_release() in either case.
  */
-int frame_namer_init(struct frame_namer *namer, const struct naming_request *request,
-	struct calltree *tree);
+int frame_namer_init(
+	struct frame_namer *namer, const struct naming_request *request, struct calltree *tree);
 void frame_namer_release(struct frame_namer *namer);
 
 /*
@@ -101,8 +101,8 @@ static inline bool frame_namer_passes(const struct frame_namer *namer, uint32_t 
 /*
  * Count @weight of samples with the leaf @node, which has been named; @is_named: with a real name.
  */
-void frame_namer_count(struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight,
-	bool is_named);
+void frame_namer_count(
+	struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight, bool is_named);
 
 /* Add to @sources where the names of the counted samples come from. Call once. */
 void frame_namer_sources(struct frame_namer *namer, struct sources *sources);

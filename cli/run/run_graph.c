@@ -31,10 +31,10 @@
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
 
-#define ALL_IDLE    "no samples: what waits or ends at once uses too little of the CPU to be seen"
-#define ALL_PAUSED  "no samples: the program was paused all the time"
-#define ALL_UNTOLD  "no samples: no virtual machine told of its stacks"
-#define UNCONNECTED "no samples: flamerun's library did not start in this program"
+#define ALL_IDLE      "no samples: what waits or ends at once uses too little of the CPU to be seen"
+#define ALL_PAUSED    "no samples: the program was paused all the time"
+#define NONE_REPORTED "no samples: no virtual machine reported a stack"
+#define UNCONNECTED   "no samples: flamerun's library did not start in this program"
 
 /* Do not cut within a UTF-8 character. */
 void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *argv)
@@ -105,7 +105,7 @@ static const char *empty_text(
 		return ALL_PAUSED;
 	if (calltree_total(trees->whole))
 		return picture_trees_empty(trees);
-	return is_machine ? ALL_UNTOLD : ALL_IDLE;
+	return is_machine ? NONE_REPORTED : ALL_IDLE;
 }
 
 /* Is the virtual machines' tree drawn: selected, or by default the only one with samples? */

@@ -100,7 +100,7 @@ static void refusal_text(int error, int allowed, char *text, size_t size)
 
 void sampling_clock_refuse_kernel(void)
 {
-	diag_info("--kernel: the kernel's functions are told of programs alone that are sampled "
+	diag_info("--kernel: the kernel's functions are shown only for programs that are sampled "
 		  "from inside");
 }
 
@@ -116,7 +116,7 @@ static bool may_see_kernel(uint32_t rate_hz)
 	kernel_stacks_close(&stacks);
 	if (error) {
 		refusal_text(error, PARANOID_ALLOWS_KERNEL, why, sizeof(why));
-		diag_info("--kernel: the kernel's functions are not told, %s", why);
+		diag_info("--kernel: the kernel's functions are not shown, %s", why);
 		if (read_paranoid() > PARANOID_ALLOWS_KERNEL)
 			diag_info(
 				"hint: sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON, shows "

@@ -197,12 +197,12 @@ static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *uni
 }
 
 /* Call @range, except for code that the linker removed: it begins at 0 or is empty. */
-static bool tell_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
+static bool report_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
 {
 	return !low || high <= low || range(context, low, high);
 }
 
-static void tell_list(struct dwarf_reader *reader, const struct dwarf_unit *unit,
+static void report_list(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value, dwarf_range_fn *range_fn, void *context)
 {
 	bool is_old = unit->encoding.version < 5;
@@ -223,7 +223,7 @@ static void tell_list(struct dwarf_reader *reader, const struct dwarf_unit *unit
 	}
 	cursor_seek(cursor, offset, UINT64_MAX);
 	while ((is_old ? next_pair(cursor, &range) : next_entry(reader, unit, cursor, &range)) &&
-		!range.is_last && tell_range(range.low, range.high, range_fn, context))
+		!range.is_last && report_range(range.low, range.high, range_fn, context))
 		;
 	/* Charge each use of a list, because many entries can refer to it. */
 	if (!cursor->failed)
@@ -236,7 +236,7 @@ void dwarf_die_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit
 	uint64_t low, high;
 
 	if (die->has & DWARF_HAS(DWARF_RANGE_LIST)) {
-		tell_list(reader, unit, &die->value[DWARF_RANGE_LIST], range, context);
+		report_list(reader, unit, &die->value[DWARF_RANGE_LIST], range, context);
 		return;
 	}
 	if (!(die->has & DWARF_HAS(DWARF_LOW_PC)) || !(die->has & DWARF_HAS(DWARF_HIGH_PC)) ||
@@ -244,7 +244,7 @@ void dwarf_die_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit
 		return;
 	if (!read_address(reader, unit, &die->value[DWARF_HIGH_PC], &high))
 		high = low + die->value[DWARF_HIGH_PC].number;
-	tell_range(low, high, range, context);
+	report_range(low, high, range, context);
 }
 
 void dwarf_unit_ranges(struct dwarf_reader *reader, const struct dwarf_unit *unit,

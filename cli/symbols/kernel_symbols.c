@@ -13,12 +13,12 @@
 #include "render/array.h"
 
 #define SYMBOLS_FILE "/proc/kallsyms"
-#define SYMBOLS_MAX (4u << 20)
-#define NAME_BYTES  512
+#define SYMBOLS_MAX  (4u << 20)
+#define NAME_BYTES   512
 
 struct symbol {
 	uint64_t start;
-	uint32_t name; /* offset in the text */
+	uint32_t name;	/* offset in the text */
 	uint32_t order; /* order in the file: of aliases the first is used */
 };
 
@@ -158,15 +158,15 @@ int kernel_symbols_probe(void)
 {
 	FILE *file = fopen(SYMBOLS_FILE, "re");
 	char line[NAME_BYTES];
-	bool is_told = false;
+	bool has_addresses = false;
 
 	if (!file)
 		return -errno;
-	while (!is_told && fgets(line, sizeof(line), file)) {
+	while (!has_addresses && fgets(line, sizeof(line), file)) {
 		char *end;
 
-		is_told = strtoull(line, &end, 16) != 0;
+		has_addresses = strtoull(line, &end, 16) != 0;
 	}
 	fclose(file);
-	return is_told ? 0 : -EPERM;
+	return has_addresses ? 0 : -EPERM;
 }

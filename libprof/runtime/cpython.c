@@ -32,22 +32,22 @@
 static const struct cpython_offsets layouts[] = {
 #include "libprof/runtime/cpython_layouts.inc"
 };
-#define LAYOUTS	       (sizeof(layouts) / sizeof(layouts[0]))
+#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
 /* The first release that has _Py_DebugOffsets, as major * 100 + minor. */
 #define PUBLISHED_FROM 313u
 
 #define INTERPRETERS_MAX 64u
 #define THREADS_MAX	 1024u
 /* The largest number of Python frames in which the end of a run of frames is searched. */
-#define RUN_MAX		 20000u
-#define RUNS_MAX	 4096u
+#define RUN_MAX	 20000u
+#define RUNS_MAX 4096u
 /* The value of FRAME_OWNED_BY_CSTACK, which is named FRAME_OWNED_BY_INTERPRETER from 3.14 on. */
-#define OWNED_BY_CSTACK	 3u
+#define OWNED_BY_CSTACK 3u
 /* From 3.14 on, these low bits of a pointer in a frame (_PyStackRef) are flags. */
-#define REFERENCE_TAGS	 3u
-#define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
+#define REFERENCE_TAGS 3u
+#define STATUS_ACTIVE  (1u << 4) /* of PyThreadState._status, from 3.12 on */
 /* The largest distance, in bytes, between two local variables of one C frame of the evaluator. */
-#define NEAR_BYTES	 8192u
+#define NEAR_BYTES 8192u
 
 /* Bytes of code that are read at once, and bytes of the longest instruction. */
 #define SETUP_PIECE	  256u
@@ -260,7 +260,7 @@ static void end_runs(struct runtime_stack *stack)
  * than this one yet. From 3.15 on, a frame in the thread state follows the last run. That frame
  * also has the owner OWNED_BY_CSTACK, but no caller.
  */
-static int find_line_of_instruction(const struct cpython_offsets *at, struct runtime_reader *reader,
+static int find_activation_address(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
 {
 	uintptr_t frame = stack->frame, previous;
@@ -332,7 +332,7 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 		return 0;
 	if (!at->cframe) {
 		reader->is_trusted = 0;
-		return find_line_of_instruction(at, reader, out);
+		return find_activation_address(at, reader, out);
 	}
 	if (runtime_load_word(reader, state + at->cframe, &cframe))
 		return -EFAULT;
@@ -364,7 +364,7 @@ static int skip_run(
 	if (!at->cframe) {
 		if (runtime_load_word(reader, stack->place + at->previous, &stack->frame))
 			return -EFAULT;
-		return find_line_of_instruction(at, reader, stack);
+		return find_activation_address(at, reader, stack);
 	}
 	if (!at->bytecode && runtime_load_word(reader, stack->frame + at->previous, &stack->frame))
 		return -EFAULT;
@@ -649,7 +649,7 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 	}
 	if (!at->cframe) {
 		stack->frame = frame;
-		return find_line_of_instruction(at, reader, stack);
+		return find_activation_address(at, reader, stack);
 	}
 	if (runtime_load_word(reader, stack->activation + at->cframe_previous, &previous))
 		return -EFAULT;

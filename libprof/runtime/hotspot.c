@@ -24,14 +24,14 @@
 #include "arch/hotspot.h"
 #include "libprof/runtime/hotspot.h"
 
-#define WORD		sizeof(uintptr_t)
+#define WORD sizeof(uintptr_t)
 /* words that identify a Method */
-#define METHOD_WORDS	4u
+#define METHOD_WORDS 4u
 /* The largest number of bytes of code that a method executes before its frame is complete. */
-#define ENTRY_MAX	256u
+#define ENTRY_MAX 256u
 /* The largest number of bytes that a compiled method pushes below its frame. */
 #define PUSHED_MAX	16u
-#define BLOB_NAME_BYTES 40u  /* bytes that are compared */
+#define BLOB_NAME_BYTES 40u /* bytes that are compared */
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
@@ -434,7 +434,7 @@ static uint64_t key_of_compiled(
  * contains the pc, because the code has few return addresses. An innermost frame may be at any pc,
  * so the key contains the scope at the pc, because the code has few scopes.
  */
-static void tell_compiled(const struct runtime *runtime, struct runtime_reader *reader,
+static void fill_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
 	int is_innermost, struct runtime_frame *out)
 {
@@ -469,7 +469,7 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 	/* A deoptimised frame contains the original pc. */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
-	tell_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
+	fill_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
 	if (!blob->frame_bytes)
 		return arrive_at(runtime, reader, at, at->sp + WORD, 0);
 	left = leave_sized(runtime, reader, blob, begun, at);
@@ -636,7 +636,7 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 	} else if (hotspot_read_compiled(hotspot_offsets_of(runtime), reader, &blob, &compiled)) {
 		set_text(runtime, load_blob_name(runtime, reader, &blob) | HOTSPOT_TEXT, out);
 	} else {
-		tell_compiled(runtime, reader, &blob, &compiled, at->pc, 1, out);
+		fill_compiled(runtime, reader, &blob, &compiled, at->pc, 1, out);
 	}
 	*at = *caller;
 	return 1;
@@ -717,7 +717,7 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	uint32_t scope = frame->start;
 	struct hotspot_compiled compiled;
 	struct hotspot_blob blob;
-	unsigned told = 0;
+	unsigned count = 0;
 
 	/* Allow plain loads of the blob's header: it lies in the same heap as the blob's code. */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
@@ -728,14 +728,14 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	if (frame->position >= 0)
 		scope = hotspot_find_scope(
 			at, reader, &compiled, compiled.code + (uint32_t)frame->position);
-	for (; scope != HOTSPOT_NO_SCOPE && told < room; told++)
-		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[told]))
+	for (; scope != HOTSPOT_NO_SCOPE && count < room; count++)
+		if (read_scope(runtime, reader, &blob, &compiled, &scope, &out[count]))
 			return -EBADMSG;
 	/*
 	 * Report all inlined methods; or, if they do not fit into @room, only the outermost method.
 	 */
-	if (told && scope == HOTSPOT_NO_SCOPE)
-		return (int)told;
+	if (count && scope == HOTSPOT_NO_SCOPE)
+		return (int)count;
 	return read_compiled_method(runtime, reader, &blob, &compiled, frame->function, out)
 		       ? -EBADMSG
 		       : 1;

@@ -98,7 +98,7 @@ static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_read
 }
 
 /* Set @out to a method. The contract of hotspot_read_method() describes the result. */
-static void tell_method(const struct runtime *runtime, uintptr_t method, uint64_t identity,
+static void fill_method(const struct runtime *runtime, uintptr_t method, uint64_t identity,
 	uintptr_t fixed, uint32_t code_bytes, int has_lines, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){
@@ -124,7 +124,7 @@ int hotspot_find_method(const struct runtime *runtime, const struct runtime_read
 
 	if (!runtime_cache_find(reader, runtime_mix(key, method), words))
 		return 0;
-	tell_method(runtime, method, words[0], words[1], (uint32_t)(words[2] >> 1),
+	fill_method(runtime, method, words[0], words[1], (uint32_t)(words[2] >> 1),
 		words[2] & FACT_HAS_LINES, out);
 	return 1;
 }
@@ -172,7 +172,7 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 	error = read_identity(at, reader, method, &parts, &identity);
 	if (error)
 		return error;
-	tell_method(runtime, method, identity, parts.fixed, parts.code_bytes,
+	fill_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
 	/* For another process do not cache: the count may come from an old window. */
 	if (reader->is_own &&
@@ -187,8 +187,8 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
  * An entry is one byte with both increments, in 5 and 3 bits; or it is 0xff and two numbers with
  * the sign in the lowest bit. A byte 0 ends the list (code/compressedStream.hpp).
  */
-#define LINES_MAX    65536u
-#define FAR	     0xffu
+#define LINES_MAX 65536u
+#define FAR	  0xffu
 /* A byte of at least this value is not the last one of its number. */
 #define LEAST_OF_TWO 192u
 #define NUMBER_BYTES 5u

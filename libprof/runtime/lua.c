@@ -39,9 +39,9 @@
 #define STATE_KIND  8u /* of a lua_State */
 #define STATE_BYTES 192u
 
-#define FRAME_WORDS_MAX	 512u
+#define FRAME_WORDS_MAX 512u
 /* The largest number of bytes of the return address and the saved registers. */
-#define SAVED_BYTES	 64u
+#define SAVED_BYTES 64u
 /* The largest number of nested protected calls of one state. */
 #define PROTECTED_MAX	 256u
 #define NATIVE_CALLS_MAX (1u << 18) /* C functions in a row */
@@ -54,10 +54,10 @@
 #define OWN_OTHER      0
 #define OWN_OTHER_CALL 1
 /* The call whose current instruction is in a register, or 0. */
-#define OWN_INNERMOST  2
-#define OWN_FLAGS      3
+#define OWN_INNERMOST 2
+#define OWN_FLAGS     3
 /* Flag: all remaining calls of the state belong to the current C frame of luaV_execute(). */
-#define ALL_ARE_TOLD   1u
+#define ALL_ARE_READ 1u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -341,7 +341,7 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	if (!error && !stack->frame && stack->own[OWN_OTHER])
 		error = -EBADMSG;
 	reader->is_trusted = is_trusted;
-	stack->own[OWN_FLAGS] = is_called_by_lua_call(runtime, frame->caller_pc) ? 0 : ALL_ARE_TOLD;
+	stack->own[OWN_FLAGS] = is_called_by_lua_call(runtime, frame->caller_pc) ? 0 : ALL_ARE_READ;
 	stack->place = stack->frame ? RUNTIME_AT_COUNTED : UINTPTR_MAX;
 	return error;
 }
@@ -378,7 +378,7 @@ static uintptr_t find_instruction(
 	return found ? code + found : 0;
 }
 
-static int tell_call(const struct runtime *runtime, struct runtime_reader *reader,
+static int fill_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct lua_call *call, struct runtime_frame *out)
 {
 	const struct lua_layout *layout = lua_layout(runtime);
@@ -428,7 +428,7 @@ static int next_lua(const struct runtime *runtime, struct runtime_reader *reader
 	}
 	error = read_call(runtime, reader, stack, stack->frame, &call);
 	if (!error)
-		error = tell_call(runtime, reader, stack, &call, out);
+		error = fill_call(runtime, reader, stack, &call, out);
 	if (error)
 		return error;
 	stack->frame = call.previous;
@@ -436,7 +436,7 @@ static int next_lua(const struct runtime *runtime, struct runtime_reader *reader
 	if (error)
 		return error;
 	stack->is_over =
-		!stack->frame || (call.is_fresh && !(stack->own[OWN_FLAGS] & ALL_ARE_TOLD));
+		!stack->frame || (call.is_fresh && !(stack->own[OWN_FLAGS] & ALL_ARE_READ));
 	return 1;
 }
 

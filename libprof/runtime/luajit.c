@@ -47,19 +47,19 @@
 /* These bits of an address of an interpreter frame are flags. */
 #define FRAME_FLAGS 3u
 
-#define CODE_AT_ONCE	 16u
+#define CODE_AT_ONCE 16u
 /* Words that a subroutine of the interpreter may push: its return address and padding. */
 #define SUBROUTINE_WORDS 2u
 /* Words that a trace spills, and all registers that are saved when a trace is left. */
-#define SPILLED_WORDS	 192u
-#define AREAS_MAX	 256u
-#define FRAMES_MAX	 4096u /* C frames of one state */
-#define UNTOLD_MAX	 (1u << 18)
+#define SPILLED_WORDS 192u
+#define AREAS_MAX     256u
+#define FRAMES_MAX    4096u /* C frames of one state */
+#define SKIPPED_MAX   (1u << 18)
 
 /* Indices in runtime_stack.own. `frame` is the base, `activation` the next interpreter frame. */
 /* The instruction of the function at the base; 0: not known. */
-#define OWN_PC	       0
-#define OWN_BOTTOM     1
+#define OWN_PC	   0
+#define OWN_BOTTOM 1
 /* Another state that has calls outside of the current state's calls, or 0; then its base. */
 #define OWN_OTHER      2
 #define OWN_OTHER_BASE 3
@@ -517,7 +517,7 @@ static int enter_luajit(const struct runtime *runtime, struct runtime_reader *re
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void tell_function(const struct luajit_function *function, uintptr_t base, uintptr_t pc,
+static void fill_function(const struct luajit_function *function, uintptr_t base, uintptr_t pc,
 	struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){
@@ -580,7 +580,7 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 	int error;
 
 	(void)runtime, (void)room;
-	for (unsigned n = 0; !stack->is_over && n < UNTOLD_MAX; n++) {
+	for (unsigned n = 0; !stack->is_over && n < SKIPPED_MAX; n++) {
 		base = stack->frame;
 		pc = stack->own[OWN_PC];
 		error = luajit_read_function(reader, base, &function);
@@ -590,7 +590,7 @@ static int next_luajit(const struct runtime *runtime, struct runtime_reader *rea
 			return error;
 		if (!function.code)
 			continue;
-		tell_function(&function, base, pc, out);
+		fill_function(&function, base, pc, out);
 		return 1;
 	}
 	return stack->is_over ? end_run(stack) : -EBADMSG;

@@ -110,23 +110,23 @@ struct perl_context {
 _Static_assert(
 	offsetof(struct perl_context, next) == 48 && offsetof(struct perl_context, evaluated) == 88,
 	"as Perl has them");
-#define CONTEXT_BYTES	104u
-#define CONTEXT_FORMAT	80u /* offset of a format's name */
-#define CONTEXTS_MAX	(1 << 24)
-#define TYPE		0xfu
-#define TYPE_NULL	0u
-#define TYPE_SUB	9u
-#define TYPE_FORMAT	10u
-#define TYPE_EVAL	11u
-#define TYPE_DEFER	13u
+#define CONTEXT_BYTES  104u
+#define CONTEXT_FORMAT 80u /* offset of a format's name */
+#define CONTEXTS_MAX   (1 << 24)
+#define TYPE	       0xfu
+#define TYPE_NULL      0u
+#define TYPE_SUB       9u
+#define TYPE_FORMAT    10u
+#define TYPE_EVAL      11u
+#define TYPE_DEFER     13u
 /* Code in a pattern, which is part of the function that contains the pattern. */
 #define SUB_IN_REGEX	0x80u
 #define EVAL_BLOCKS	0xc0u /* bits of eval {} and try {} */
 #define MORE_TYPE_SHIFT 7u    /* of the instruction's type */
 #define SAVED_MASK	0x3fu
 /* Words that a defer block saves: the floor of temporaries, and the instruction. */
-#define DEFER_SAVED	4
-#define SAVED_AT_ONCE	64
+#define DEFER_SAVED   4
+#define SAVED_AT_ONCE 64
 
 #define VALUE_TYPE   0xffu
 #define VALUE_CODE   13u
@@ -143,32 +143,32 @@ struct perl_instruction {
 #define INSTRUCTION_LINE 36u
 #define INSTRUCTION_FILE 48u
 /* The largest number of instructions between the start of a function and its first line. */
-#define START_MAX	 4u
+#define START_MAX 4u
 
 /* Indices in runtime_stack.own. */
-#define OWN_INTERPRETER 0  /* address of the interpreter */
+#define OWN_INTERPRETER 0 /* address of the interpreter */
 /* The array of the stackinfo's contexts. */
-#define OWN_CONTEXTS	1
+#define OWN_CONTEXTS 1
 /* The topmost context of all. */
-#define OWN_TOP		2
+#define OWN_TOP 2
 /* The COP that the next reported frame executes. */
-#define OWN_LINE	3
-#define IS_CURRENT	1u /* bit in OWN_LINE: the COP is PL_curcop */
+#define OWN_LINE   3
+#define IS_CURRENT 1u /* bit in OWN_LINE: the COP is PL_curcop */
 
 /*
  * Offsets in glibc's struct pthread. A thread-specific key is in use if its sequence number is odd.
  */
-#define KEYS_FIRST	   0x80u
-#define KEYS_END	   0x800u
-#define KEYS_AT_ONCE	   0x180u
-#define NUMBER_MAX	   (1u << 30)
+#define KEYS_FIRST   0x80u
+#define KEYS_END     0x800u
+#define KEYS_AT_ONCE 0x180u
+#define NUMBER_MAX   (1u << 30)
 /* The largest number of bytes of a stack whose bounds are not known. */
-#define STACK_MAX	   ((uintptr_t)64 << 20)
-#define NAME_HASHED	   128u
+#define STACK_MAX   ((uintptr_t)64 << 20)
+#define NAME_HASHED 128u
 /* The largest number of bytes of a C function that is searched for calls. */
 #define FUNCTION_BYTES_MAX 8192u
 /* The largest number of contexts in a row that are skipped. */
-#define SKIPPED_MAX	   (1u << 20)
+#define SKIPPED_MAX (1u << 20)
 
 /* Returns the number in the @bytes bytes at the symbol @name; 0 if there is no such symbol. */
 static uint32_t number_of(struct runtime_reader *reader, struct runtime_symbols *symbols,
@@ -283,7 +283,7 @@ static int enter_stackinfo(struct runtime_reader *reader, struct runtime_stack *
  * May a context of this kind be a reported frame, or be the outermost context of a C frame of
  * Perl_runops_standard()?
  */
-static int is_told(const struct runtime_stack *stack, const struct perl_context *context)
+static int is_frame(const struct runtime_stack *stack, const struct perl_context *context)
 {
 	switch (context->type & TYPE) {
 	case TYPE_SUB:
@@ -300,7 +300,7 @@ static int is_told(const struct runtime_stack *stack, const struct perl_context 
 }
 
 /*
- * Find the next context for which is_told() is true; stack->frame is the end of that context.
+ * Find the next context for which is_frame() is true; stack->frame is the end of that context.
  * Everything that the topmost context points to is read with checks. Returns 1; 0 if there is no
  * such context; or -errno.
  */
@@ -323,7 +323,7 @@ static int find_context(
 		if (runtime_load(reader, stack->frame - CONTEXT_BYTES, out, sizeof(*out)))
 			return -EFAULT;
 		reader->is_trusted = reader->may_trust && stack->frame != stack->own[OWN_TOP];
-		if (is_told(stack, out))
+		if (is_frame(stack, out))
 			return 1;
 		stack->frame -= CONTEXT_BYTES;
 	}
@@ -710,7 +710,7 @@ static int read_frame(const struct runtime *runtime, struct runtime_reader *read
 	return read_eval(reader, context, out);
 }
 
-static int tell_main(const struct runtime *runtime, struct runtime_reader *reader,
+static int fill_main(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct runtime_frame *out)
 {
 	*out = (struct runtime_frame){.position = -1,
@@ -735,23 +735,23 @@ static int next_perl(const struct runtime *runtime, struct runtime_reader *reade
 	}
 	for (unsigned n = 0; n < SKIPPED_MAX; n++) {
 		struct perl_context context;
-		int found = find_context(reader, stack, &context), begins, told;
+		int found = find_context(reader, stack, &context), begins, found_frame;
 
 		(void)room;
 		if (found <= 0)
-			return found ? found : tell_main(runtime, reader, stack, out);
+			return found ? found : fill_main(runtime, reader, stack, out);
 		begins = begins_run(runtime, reader, stack, &context);
-		told = read_frame(runtime, reader, stack, &context, out);
+		found_frame = read_frame(runtime, reader, stack, &context, out);
 		stack->frame -= CONTEXT_BYTES;
-		if (told == -EAGAIN)
+		if (found_frame == -EAGAIN)
 			continue;
-		if (told < 0)
-			return told;
-		stack->is_over = told && begins;
-		if (told)
+		if (found_frame < 0)
+			return found_frame;
+		stack->is_over = found_frame && begins;
+		if (found_frame)
 			stack->own[OWN_LINE] = context.caller;
-		if (told || begins)
-			return told ? told : enter_run(reader, stack);
+		if (found_frame || begins)
+			return found_frame ? found_frame : enter_run(reader, stack);
 	}
 	return -EBADMSG;
 }

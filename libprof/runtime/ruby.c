@@ -59,10 +59,10 @@ _Static_assert(
 /*
  * The largest number of control frames, all of C functions, that no C frame of vm_exec() executes.
  */
-#define BOTTOM_MAX   16u
-#define HIDDEN_MAX   64u    /* without a name, in a row */
+#define BOTTOM_MAX 16u
+#define HIDDEN_MAX 64u /* without a name, in a row */
 /* The largest distance, in bytes, of a function that only vm_exec() calls before vm_exec(). */
-#define EXEC_NEAR    65536u
+#define EXEC_NEAR 65536u
 
 /*
  * Bit in runtime_stack.activation: no control frame was read yet. The other bits are the end
@@ -465,17 +465,17 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 	struct ruby_environment environment;
 	struct ruby_frame frame;
 	uintptr_t at;
-	int told, error;
+	int found_frame, error;
 
 	(void)room;
 	for (unsigned n = 0; !stack->is_over && stack->frame < end_of(stack); n++) {
 		at = stack->frame;
 		if (n == HIDDEN_MAX || ruby_load_frame(runtime, reader, at, &frame, &environment))
 			return -EFAULT;
-		told = read_frame(runtime, reader, at, &frame, &environment,
+		found_frame = read_frame(runtime, reader, at, &frame, &environment,
 			stack->activation & NOT_BEGUN, out);
-		if (told < 0)
-			return told;
+		if (found_frame < 0)
+			return found_frame;
 		stack->activation &= ~(uintptr_t)NOT_BEGUN;
 		stack->frame = at + ruby_layout(runtime)->frame_bytes;
 		if (is_last(&environment)) {
@@ -484,7 +484,7 @@ static int next_ruby(const struct runtime *runtime, struct runtime_reader *reade
 				return error;
 			stack->is_over = stack->place != UINTPTR_MAX;
 		}
-		if (told)
+		if (found_frame)
 			return 1;
 	}
 	stack->is_over = 0;

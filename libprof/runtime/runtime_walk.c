@@ -82,45 +82,45 @@ static int begin(struct runtime_walk *runs, const struct runtime *runtime, uintp
 /*
  * @frames is full: read the other frames of a counted run without writing them, because the native
  * frames of the evaluator outside of the run must still be counted. Drop up to RESERVED_FRAMES of
- * the @told frames written so far, to make room for native frames. Returns how many of the @told
+ * the @count frames written so far, to make room for native frames. Returns how many of the @count
  * frames are left, or -errno.
  */
-static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned told)
+static int cut_run(struct runtime_walk *runs, uint64_t *frames, unsigned count)
 {
 	struct runtime_frame frame;
 	int got = 1;
 
-	told -= told < RESERVED_FRAMES ? told : RESERVED_FRAMES;
+	count -= count < RESERVED_FRAMES ? count : RESERVED_FRAMES;
 	if (!runs->cut)
-		runs->cut = frames + told;
+		runs->cut = frames + count;
 	for (unsigned n = 0; n < SKIPPED_MAX && got > 0; n++)
 		got = runs->runtime->kind->next(
 			runs->runtime, &runs->reader, &runs->stack, &frame, 1);
 	if (got)
 		return got < 0 ? got : -ENOSPC;
-	return (int)told;
+	return (int)count;
 }
 
 /* Write the frames of the run at runs->stack. Returns the number of frames, or -errno. */
-static int tell_run(struct runtime_walk *runs, uint64_t *frames, unsigned room)
+static int write_run(struct runtime_walk *runs, uint64_t *frames, unsigned room)
 {
 	const struct runtime_kind *kind = runs->runtime->kind;
 	struct runtime_frame frame;
-	unsigned told = 0;
+	unsigned count = 0;
 	int got;
 
 	if (runs->cut)
 		room = 0;
-	while (told < room) {
+	while (count < room) {
 		got = kind->next(runs->runtime, &runs->reader, &runs->stack, &frame, 1);
 		if (got <= 0)
-			return got ? got : (int)told;
-		frames[told] = runs->word(runs, &frame);
-		if (!frames[told++])
+			return got ? got : (int)count;
+		frames[count] = runs->word(runs, &frame);
+		if (!frames[count++])
 			return -ENOSPC;
 		runs->reader.is_trusted = runs->reader.may_trust;
 	}
-	return runs->runtime->is_counted ? cut_run(runs, frames, told) : (int)told;
+	return runs->runtime->is_counted ? cut_run(runs, frames, count) : (int)count;
 }
 
 /* Is @frame the native frame that executes the next run? */
@@ -151,7 +151,7 @@ static unsigned frames_of_evaluator(struct runtime_walk *runs, const struct runt
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
 {
 	struct runtime_stack *stack = &runs->stack;
-	int told;
+	int count;
 
 	if (!runs->runtime)
 		runs->error = begin(runs, runtime, frame->sp);
@@ -177,17 +177,17 @@ static unsigned frames_of_evaluator(struct runtime_walk *runs, const struct runt
 		return 0;
 	}
 	stack->run_by = frame;
-	told = tell_run(runs, frames, room);
+	count = write_run(runs, frames, room);
 	stack->run_by = NULL;
 	runs->has_innermost_run |= frame->pc == runs->pc;
-	if (told < 0) {
-		runs->error = told;
+	if (count < 0) {
+		runs->error = count;
 		return 0;
 	}
-	runs->activation = frames + told;
+	runs->activation = frames + count;
 	if (stack->is_shared)
 		runs->error = begin(runs, runtime, frame->caller_sp);
-	return (unsigned)told;
+	return (unsigned)count;
 }
 
 /* ---- frames of generated code ---------------------------------------------------------------- */

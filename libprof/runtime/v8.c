@@ -26,20 +26,20 @@
 
 #include "arch/v8.h"
 
-#define FRAME_CONTEXT	  (1 * V8_WORD) /* distance below fp */
-#define FRAME_FUNCTION	  (2 * V8_WORD)
-#define FRAME_SLOTS	  (5 * V8_WORD)
-#define FRAMES_AHEAD	  32u
-#define FRAME_MAX	  65536u
+#define FRAME_CONTEXT  (1 * V8_WORD) /* distance below fp */
+#define FRAME_FUNCTION (2 * V8_WORD)
+#define FRAME_SLOTS    (5 * V8_WORD)
+#define FRAMES_AHEAD   32u
+#define FRAME_MAX      65536u
 /* Words of a JSFunction that are read, from `shared` on. */
-#define QUICK_BEHIND	  4u
+#define QUICK_BEHIND 4u
 /* Index of the first word of a JSFunction that other objects do not have. */
-#define FUNCTION_OWN	  3u
+#define FUNCTION_OWN 3u
 /* Index of the context, counted in words from `shared`. */
-#define FUNCTION_CONTEXT  1u
+#define FUNCTION_CONTEXT 1u
 /* V8's constant kScopeInfoMaxInlinedLocalNamesSize. */
-#define INLINE_LOCALS	  75u
-#define LOCALS_MAX	  65536u
+#define INLINE_LOCALS 75u
+#define LOCALS_MAX    65536u
 /* Offset in SharedFunctionInfo of the function's code. */
 #define SHARED_CODE	  8u
 #define SCOPE_FLAGS	  8u
@@ -99,9 +99,9 @@ static const struct published published[] = {
 	{-1, STRING_ONE_BYTE, {"OneByteStringTag"}},
 };
 
-#define PREFIX		  "v8dbg_"
-#define NAME_BYTES	  96u
-#define OFFSET_MAX	  512u
+#define PREFIX	   "v8dbg_"
+#define NAME_BYTES 96u
+#define OFFSET_MAX 512u
 /* The number of types of a JSFunction, if V8 does not publish the last of these types. */
 #define JS_FUNCTION_TYPES 16u
 
@@ -464,26 +464,26 @@ static int find_lines(const struct v8_offsets *at, struct runtime_reader *reader
 }
 
 /* Report the functions inlined at @frame, of optimised code, and then the frame's own function. */
-static int tell_optimised(const struct runtime *runtime, struct runtime_reader *reader,
+static int write_optimised(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame, struct runtime_frame *out, unsigned room)
 {
 	const struct v8_offsets *at = v8_offsets_of(runtime);
 	struct v8_position at_line = {frame->position, frame->inlined};
 	struct runtime_frame own;
-	unsigned told = 0;
+	unsigned count = 0;
 	uintptr_t data, shared;
 	int32_t position;
 	int got = 0;
 
 	if (runtime_load_word(reader, frame->code + at->code_data, &data))
 		return -EFAULT;
-	while (at_line.inlined >= 0 && told + 1 < room) {
+	while (at_line.inlined >= 0 && count + 1 < room) {
 		position = at_line.position;
 		got = v8_next_inlined(at, reader, data, &at_line, &shared);
 		if (!got)
-			got = read_shared(at, reader, shared, &out[told]);
+			got = read_shared(at, reader, shared, &out[count]);
 		if (got > 0)
-			got = find_lines(at, reader, position, &out[told++]);
+			got = find_lines(at, reader, position, &out[count++]);
 		if (got < 0)
 			break;
 	}
@@ -491,7 +491,7 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 		return got;
 	/* If one of the inlined functions cannot be read, report none of them. */
 	if (got < 0 || at_line.inlined >= 0) {
-		told = 0;
+		count = 0;
 		at_line.position = -1;
 	}
 	got = read_shared(at, reader, frame->function, &own);
@@ -499,8 +499,8 @@ static int tell_optimised(const struct runtime *runtime, struct runtime_reader *
 		got = find_lines(at, reader, at_line.position, &own);
 	if (got < 0)
 		return got;
-	out[told] = own;
-	return own.lines ? (int)told + 1 : 0;
+	out[count] = own;
+	return own.lines ? (int)count + 1 : 0;
 }
 
 static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *reader,
@@ -509,7 +509,7 @@ static int frames_of_v8(const struct runtime *runtime, struct runtime_reader *re
 	int error;
 
 	if (!frame->lines)
-		return tell_optimised(runtime, reader, frame, out, room);
+		return write_optimised(runtime, reader, frame, out, room);
 	out[0] = *frame;
 	error = find_lines(v8_offsets_of(runtime), reader, frame->position, &out[0]);
 	return error ? error : 1;

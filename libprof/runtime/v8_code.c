@@ -153,12 +153,12 @@ void v8_find_code_offsets(
 
 #define CODE_ALIGNED 32u
 /* The largest distance, in bytes, from an address in code back to the start of the code. */
-#define CODE_MAX     65536u
-#define CODE_BYTES   64u	/* read of a Code object */
+#define CODE_MAX   65536u
+#define CODE_BYTES 64u /* read of a Code object */
 /* The largest number of bytes of the code of one function. */
-#define CODE_FAR     (1u << 20)
-#define PAGE_0	     0x10000u
-#define USER_END     (1ULL << 47)
+#define CODE_FAR (1u << 20)
+#define PAGE_0	 0x10000u
+#define USER_END (1ULL << 47)
 
 /*
  * May @word be a pointer to an object? This check comes first, because system calls to read at
@@ -179,17 +179,17 @@ static int may_begin_object(uintptr_t word)
 
 /*
  * Is V8 moving the code whose Code object is @tagged? If so, there are two copies of the
- * instructions, and a thread may execute either. The Code object has the address @told of the other
- * copy.
+ * instructions, and a thread may execute either. The Code object has the address @stated of the
+ * other copy.
  */
 static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
-	uintptr_t told)
+	uintptr_t stated)
 {
 	uintptr_t object, other;
 	uint32_t type;
 
 	return !v8_load_type(reader, tagged, &object, &type) && type == at->code_type &&
-	       !runtime_load_word(reader, told - at->code_header + V8_WORD, &other) &&
+	       !runtime_load_word(reader, stated - at->code_header + V8_WORD, &other) &&
 	       other == tagged;
 }
 
@@ -201,7 +201,7 @@ static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader,
 static int read_code(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t stream,
 	uintptr_t pc, struct v8_code *out)
 {
-	uintptr_t head[2], object = stream, start = stream + at->code_header, told;
+	uintptr_t head[2], object = stream, start = stream + at->code_header, stated;
 	char code[CODE_BYTES];
 	uint32_t flags, type;
 
@@ -216,12 +216,12 @@ static int read_code(const struct v8_offsets *at, struct runtime_reader *reader,
 		return -EBADMSG;
 	if (runtime_load(reader, object, code, sizeof(code)))
 		return -EBADMSG;
-	told = runtime_word_in(code, at->code_start);
+	stated = runtime_word_in(code, at->code_start);
 	out->data = runtime_word_in(code, at->code_data);
 	out->table = runtime_word_in(code, at->code_table);
 	flags = runtime_int_in(code, at->code_flags);
 	out->bytes = runtime_int_in(code, at->code_size);
-	if (at->code_start && told != start && !is_moving(at, reader, head[1], told))
+	if (at->code_start && stated != start && !is_moving(at, reader, head[1], stated))
 		return -EBADMSG;
 	flags &= at->code_kind;
 	if (pc - start >= out->bytes || flags < at->code_baseline || !v8_is_object(out->data) ||
@@ -428,7 +428,7 @@ int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *rea
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The largest number of bytes of a table. */
-#define TABLE_MAX      65536u
+#define TABLE_MAX 65536u
 /* The first entry of a position table has this offset. */
 #define FUNCTION_ENTRY (-1)
 

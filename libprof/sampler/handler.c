@@ -404,8 +404,8 @@ static void take_sample(void *context)
 	const void *ucontext = delivery->ucontext;
 	struct wire_slot *slot = sampler.slot;
 	/* The first call is not measured, because it finds every module for the first time. */
-	int told = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
-	int timed = told || thread->was_long || sampler.has_events || sampler.is_elapsed;
+	int is_measured = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
+	int timed = is_measured || thread->was_long || sampler.has_events || sampler.is_elapsed;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, cpu_ns = 0;
 	uint32_t weight;
 	int in_kernel;
@@ -426,7 +426,7 @@ static void take_sample(void *context)
 		cpu_ns = clock_since(cpu_ns, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 	after_ns = clock_monotonic_ns();
 	note_call(thread, after_ns, clock_since(before_ns, after_ns), cpu_ns);
-	if (!told)
+	if (!is_measured)
 		return;
 	__atomic_fetch_add(&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
 	check_run(thread);

@@ -104,7 +104,7 @@ export function comparisons(navigator, matcher, searchBox) {
 				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${joined.common === null
 				? 'too few functions are alike to tell what all have in common'
 				: `all functions alike: ${partText(joined.common)}, left out`
-			} \u00b7 one run each: only large changes can be told`]);
+			} \u00b7 one run each: only large changes can be seen`]);
 		} catch (error) {
 			if (mine === turn)
 				tell([...words.childNodes], `${cleanText(file.name)} cannot be compared: ${

@@ -279,7 +279,7 @@ def test_other_views_of_a_comparison(compared):
 
 def test_the_line_says_which_is_old_and_e_exchanges_them(compared, pair):
     assert line(compared).startswith("Old: old.svg · New: new.svg · 4 changes")
-    assert "one run each: only large changes can be told" in line(compared)
+    assert "one run each: only large changes can be seen" in line(compared)
     assert text(compared, ".legend").startswith("slower")
     before = {one[0]: one[3] for one in changes(compared)}
     press(compared, "e")

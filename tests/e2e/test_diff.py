@@ -163,7 +163,7 @@ def test_all_alike_is_the_program(run, tmp_path):
 def test_one_run_each_tells_large_changes_only(run, tmp_path):
     words = diffs.two_sides(tmp_path, 7, 1, 8000, {"tenth": 1.3})
     result = run("-q", "diff", words[0], words[2])
-    assert "one run each: only large changes can be told\n" in result.stdout
+    assert "one run each: only large changes can be seen\n" in result.stdout
     assert "Nothing moved by more" in result.stdout
     words = diffs.two_sides(tmp_path, 7, 1, 8000, {"tenth": 3})
     assert set(named(compare(run, *words))) == {("tenth", "total")}
@@ -471,7 +471,7 @@ def test_odd_profiles(run, tmp_path):
     (tmp_path / "huge").write_text("f 9007199254740000\n")
     (tmp_path / "odd").write_bytes(b"\033[31m\xff;\"\\ 900\nmain;\xc2\x9bx 1000\n")
     (tmp_path / "even").write_bytes(b"\033[31m\xff;\"\\ 90\nmain;\xc2\x9bx 1000\n")
-    assert "Of all nothing can be told with these runs.\n" in run("-q", "diff", "one", "one").stdout
+    assert "These runs are too few to say anything.\n" in run("-q", "diff", "one", "one").stdout
     for words in (["one", "one"], ["one", "one", "--", "one", "one", "one"], ["odd", "one"]):
         found = compare(run, *words)
         assert not named(found)

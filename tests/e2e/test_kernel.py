@@ -154,7 +154,7 @@ def test_what_a_refusal_says(tmp_path):
     if result.returncode == 125 or "out.folded" not in result.stderr:
         pytest.skip("no other user may run this build")
     assert result.returncode == 3
-    assert len(re.findall("^flamerun: --kernel: the kernel's functions are not told, "
+    assert len(re.findall("^flamerun: --kernel: the kernel's functions are not shown, "
                           "(kernel.perf_event_paranoid is \\d+|a sandbox forbids "
                           "perf_event_open\\(2\\))$", result.stderr, re.M)) == 1
 
@@ -162,5 +162,5 @@ def test_what_a_refusal_says(tmp_path):
 def test_from_outside(run):
     result = run("--kernel", "--outside", "-o", "out.folded", "--", "true")
     assert result.returncode == 0
-    assert "--kernel: the kernel's functions are told of programs alone that are sampled from " \
+    assert "--kernel: the kernel's functions are shown only for programs that are sampled from " \
         "inside\n" in result.stderr

@@ -185,7 +185,7 @@ def test_a_run_has_two_sample_types(tmp_path):
     assert ask("--sample-type", "vm", "-o", "out.pdf").returncode == 0
     text = subprocess.run(["pdftotext", tmp_path / "out.pdf", "-"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
-    assert "no virtual machine told of its stacks" in text
+    assert "no virtual machine reported a stack" in text
 
 
 def test_fork_child_names_its_own(tmp_path):
