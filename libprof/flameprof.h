@@ -27,7 +27,7 @@ extern "C" {
 
 #define FLAMEPROF_API __attribute__((visibility("default")))
 
-/* In C++, initialise fields that are not named to zero, without compiler warnings. */
+/* Initialises fields that are not named to zero, without compiler warnings in C++. */
 #if defined(__cplusplus) && __cplusplus >= 201402L
 #define FLAMEPROF_ZERO \
 	{              \
@@ -47,41 +47,51 @@ FLAMEPROF_API int flameprof_active(void);
 enum flameprof_clock {
 	FLAMEPROF_CLOCK_CPU = 0, /* CPU time of each thread */
 	/*
-	 * Elapsed time of every thread. Time on a CPU is sampled as with FLAMEPROF_CLOCK_CPU. Time
-	 * off CPU is observed by the profiler's worker thread, 20 times a second at random moments,
-	 * without waking the thread; the time between two observations counts for the state found
-	 * by the second. The leaf of a waiting stack has no address and names what is waited for:
-	 * "[futex]", "[read: pipe]", "[nanosleep]"; "[no CPU]" is runnable, "[waiting]" could not
-	 * be read. Observations use at most 2 % of a CPU; beyond that they become rarer.
+	 * Elapsed time of every thread. Time on a CPU is sampled as with FLAMEPROF_CLOCK_CPU. The
+	 * profiler's worker thread observes threads that are off CPU, 20 times a second at random
+	 * moments, without waking them. The time between two observations of a thread counts for
+	 * the state that the second one finds.
+	 * The innermost frame of a waiting stack has no address. Its name says what the thread
+	 * waits for: "[futex]", "[read: pipe]", "[nanosleep]"; "[no CPU]" if the thread is
+	 * runnable; "[waiting]" if the state could not be read.
+	 * Observations use at most 2 % of a CPU; if there are too many threads for that,
+	 * observations become rarer.
 	 */
 	FLAMEPROF_CLOCK_ELAPSED = 1,
 	/*
-	 * No clock, timers or signals: the profile has only stacks of flameprof_record_vm_stack().
-	 * Its period is that of flameprof_interrupt_enable(), or `rate` if that is enabled later.
+	 * No clock, timers or signals: the profile has only the stacks of
+	 * flameprof_record_vm_stack(). The period is that of flameprof_interrupt_enable(), or
+	 * 1/`rate` if ticks are not enabled when flameprof_start() is called.
 	 */
 	FLAMEPROF_CLOCK_VM = 2
 };
 
-/* Options of flameprof_start(). 0 in a field means its default, given in brackets. */
+/* Options of flameprof_start(). 0 in a field selects its default, given in brackets. */
 struct flameprof_options {
-	/* samples per second of clock, for each thread [197]; 1..10000 */
+	/* Samples per second of the clock, for each thread [197]; 1..10000. */
 	unsigned rate FLAMEPROF_ZERO;
 	/* [FLAMEPROF_CLOCK_CPU] */
 	enum flameprof_clock clock FLAMEPROF_ZERO;
-	/* frames kept of a stack, from the innermost [4096]; 1..4096 */
+	/* Frames that are kept of a stack, from the innermost one on [4096]; 1..4096. */
 	unsigned depth FLAMEPROF_ZERO;
-	/* stop sampling after this time, even without flameprof_stop() [0: never] */
+	/* Stop sampling after this time, even without flameprof_stop() [0: never]. */
 	unsigned max_span_ms FLAMEPROF_ZERO;
-	/* samples of one thread that the worker has not read yet [90 KiB]; 4 KiB..90 KiB. Also
-	 * limits the depth of a stack, at 8 bytes per frame */
+	/*
+	 * Memory for samples of one thread that the worker has not read yet [90 KiB]; 4 KiB..90
+	 * KiB. It also limits the depth of a stack, at 8 bytes per frame.
+	 */
 	size_t ring_bytes FLAMEPROF_ZERO;
-	/* samples read and not yet in the profile [16 MiB]; 1..1 GiB. A batch is at most an
-	 * eighth of it */
+	/*
+	 * Memory for samples that the worker has read and not yet added to the profile [16 MiB];
+	 * 1..1 GiB. A batch of samples is at most an eighth of this.
+	 */
 	size_t queue_bytes FLAMEPROF_ZERO;
-	/* memory of one profile [256 MiB]; 64 KiB..16 GiB. Samples that do not fit are counted
-	 * as dropped */
+	/*
+	 * Memory of one profile [256 MiB]; 64 KiB..16 GiB. Samples that do not fit are counted as
+	 * dropped.
+	 */
 	size_t profile_bytes FLAMEPROF_ZERO;
-	/* title of pictures; copied [NULL: the program's name] */
+	/* Title of pictures; copied [NULL: the program's name]. */
 	const char *title FLAMEPROF_ZERO;
 	/* FLAMEPROF_START_* */
 	unsigned flags FLAMEPROF_ZERO;
@@ -107,11 +117,13 @@ FLAMEPROF_API int flameprof_start(const struct flameprof_options *options);
 struct flameprof_profile;
 
 /*
- * Return the profile recorded so far and continue with an empty one. The profile holds every sample
- * committed before the call and none committed after the return; concurrent callers are served in
- * order. Dropped samples are missing in it and counted in the diagnostics.
+ * Return the profile recorded so far and continue with an empty one. The returned profile holds
+ * every sample that was recorded before the call, and none that is recorded after the return.
+ * Concurrent callers are served in order. Dropped samples are missing in the profile;
+ * flameprof_diagnostics() counts them.
  *
- * @profile     owned by the caller: flameprof_profile_free(). NULL: discard the profile
+ * @profile     receives the profile, which the caller frees by flameprof_profile_free(). NULL:
+ *              discard the profile
  * @timeout_ms  longest wait; -1: no limit
  *
  * Returns 0; -ESRCH if the profiler does not run; -ETIMEDOUT; -ECANCELED if flameprof_stop() or the
@@ -121,7 +133,8 @@ struct flameprof_profile;
 FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeout_ms);
 
 /*
- * Stop sampling and return what no flush has returned. Waiting flushes return -ECANCELED at once.
+ * Stop sampling and return the profile since the last flameprof_flush(). Other threads that wait in
+ * flameprof_flush() get -ECANCELED at once.
  *
  * @profile     as for flameprof_flush()
  * @timeout_ms  as for flameprof_flush()
@@ -132,27 +145,39 @@ FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeou
  */
 FLAMEPROF_API int flameprof_stop(struct flameprof_profile **profile, int timeout_ms);
 
-/* Discard what was recorded so far. Waits like flameprof_flush(). Returns as flameprof_flush(). */
+/*
+ * Discard the samples recorded so far. Waits like flameprof_flush(). Returns as flameprof_flush().
+ */
 FLAMEPROF_API int flameprof_reset(int timeout_ms);
 
 enum flameprof_status {
 	FLAMEPROF_STOPPED = 0, /* not started, or stopped */
 	FLAMEPROF_RUNNING = 1,
 	FLAMEPROF_STOPPING = 2, /* flameprof_stop() has begun */
-	FLAMEPROF_TIMEOUT = 3,	/* max_span_ms has passed; flameprof_stop() returns the profile */
-	FLAMEPROF_NO_MEMORY = 4, /* no memory for another profile; as TIMEOUT */
+	/* max_span_ms has passed. flameprof_stop() returns the profile. */
+	FLAMEPROF_TIMEOUT = 3,
+	/*
+	 * There was no memory for another profile, so sampling ended. flameprof_stop() returns the
+	 * profile.
+	 */
+	FLAMEPROF_NO_MEMORY = 4,
 	FLAMEPROF_UNDER_FLAMERUN = 5, /* flamerun samples this process */
-	FLAMEPROF_SIGNAL_LOST = 6 /* the program installed its own SIGVTALRM handler; as TIMEOUT */
+	/*
+	 * The program installed its own SIGVTALRM handler, so sampling ended. flameprof_stop()
+	 * returns the profile.
+	 */
+	FLAMEPROF_SIGNAL_LOST = 6
 };
 
 /* Returns what the profiler is doing. Context: signal-safe, any thread. */
 FLAMEPROF_API enum flameprof_status flameprof_status(void);
 
 /*
- * Record nothing until flameprof_resume(); works under flamerun, too. Calls do not nest. The weight
- * left out is counted in the diagnostics. Waits are observed 20 times a second, so the time between
- * two observations is left out or recorded as of the first one. Returns 0, or -ESRCH if this
- * process is not sampled. Context: signal-safe, any thread.
+ * Record nothing until flameprof_resume(), also under flamerun. Calls do not nest: one resume ends
+ * all pauses. flameprof_diagnostics() counts the weight that is left out. Waiting threads are
+ * observed 20 times a second: the time between two observations is left out if the profiler was
+ * paused at the first one, else recorded.
+ * Returns 0, or -ESRCH if this process is not sampled. Context: signal-safe, any thread.
  */
 FLAMEPROF_API int flameprof_pause(void);
 FLAMEPROF_API int flameprof_resume(void);
@@ -162,8 +187,8 @@ FLAMEPROF_API int flameprof_resume(void);
  *
  * @name  borrowed for the call; cut after FLAMEPROF_MARK_BYTES
  *
- * Returns 0; -ESRCH if this process is not sampled; -ENOSPC if too many marks wait to be read,
- * which is counted. Marks that do not fit into the profile are counted, too.
+ * Returns 0; -ESRCH if this process is not sampled; -ENOSPC if too many marks wait to be read: the
+ * mark is dropped and counted. Marks that do not fit into the profile are counted as dropped, too.
  * Context: signal-safe, any thread.
  */
 #define FLAMEPROF_MARK_BYTES 255
@@ -173,9 +198,10 @@ FLAMEPROF_API int flameprof_mark(const char *name);
 
 /* Why samples were dropped. */
 enum flameprof_drop {
-	FLAMEPROF_DROP_RING = 0,    /* more than ring_bytes of a thread were unread */
-	FLAMEPROF_DROP_QUEUE = 1,   /* the queue was at queue_bytes */
-	FLAMEPROF_DROP_PROFILE = 2, /* the profile was at profile_bytes */
+	/* More than ring_bytes of one thread's samples were unread. */
+	FLAMEPROF_DROP_RING = 0,
+	FLAMEPROF_DROP_QUEUE = 1,   /* queue_bytes were in use */
+	FLAMEPROF_DROP_PROFILE = 2, /* profile_bytes were in use */
 	FLAMEPROF_DROP_DAMAGED = 3, /* a record was overwritten */
 	FLAMEPROF_DROPS
 };
@@ -189,31 +215,43 @@ enum flameprof_end {
 	FLAMEPROF_ENDS
 };
 
-/* Counters since the last flameprof_diagnostics() or flameprof_start(). Weights are in periods. */
+/*
+ * Counters since the last flameprof_diagnostics() or flameprof_start(). A weight is a number of
+ * periods.
+ */
 struct flameprof_counters {
 	uint64_t recorded_samples;
 	uint64_t recorded_weight;
-	uint64_t paused_weight; /* not recorded between pause and resume */
+	/* Weight of samples that were due while the profiler was paused. */
+	uint64_t paused_weight;
 	struct {
 		uint64_t batches, samples, weight, bytes;
 	} dropped[FLAMEPROF_DROPS];
-	/* most bytes queued, a refused batch included; reset to the current fill */
+	/*
+	 * Largest number of bytes that were queued at once, or would have been with a batch that
+	 * was dropped. Reading the counters resets it to the bytes queued now.
+	 */
 	uint64_t high_water_bytes;
-	uint64_t handler_ns; /* time in the signal handler, extrapolated from every 16th call */
-	uint64_t worker_ns;	   /* CPU time of the profiler's own threads */
-	uint64_t ends[FLAMEPROF_ENDS]; /* weight */
+	/* Time in the signal handler, extrapolated from every 16th call. */
+	uint64_t handler_ns;
+	/* CPU time of the profiler's own threads. */
+	uint64_t worker_ns;
+	uint64_t ends[FLAMEPROF_ENDS]; /* weight by end of unwinding */
 	uint64_t threads;	   /* being sampled now */
 	uint64_t late_threads;	   /* threads that could not be sampled */
 	uint64_t dropped_marks;
-	uint64_t vm_samples,
-		vm_weight; /* part of those recorded, from flameprof_record_vm_stack() */
-	uint64_t wait_weight; /* part of recorded_weight: off CPU (FLAMEPROF_CLOCK_ELAPSED) */
-	uint64_t unseen_weight; /* part of wait_weight: "[waiting]", could not be read */
+	/* Part of the recorded ones: from flameprof_record_vm_stack(). */
+	uint64_t vm_samples, vm_weight;
+	/* Part of recorded_weight: off CPU, with FLAMEPROF_CLOCK_ELAPSED. */
+	uint64_t wait_weight;
+	/* Part of wait_weight: the thread's state could not be read, its leaf is "[waiting]". */
+	uint64_t unseen_weight;
 	uint64_t reserved[4];
 };
 
 /*
- * Read the counters and reset them. They survive flameprof_stop(); flameprof_start() clears them.
+ * Read the counters and reset them. The counters stay readable after flameprof_stop();
+ * flameprof_start() clears them.
  * Returns 0, or -ESRCH if the profiler never ran in this process.
  */
 FLAMEPROF_API int flameprof_diagnostics(struct flameprof_counters *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorded profile: threads, stacks, samples with their times, modules and marks. Only its owner
- * has it, and it does not change when the profiler continues or stops.
+ * A recorded profile: threads, stacks, samples with their times, modules and marks. It belongs to
+ * the caller and does not change when the profiler continues or stops.
  *
  * Context: one thread at a time per profile, not a signal handler. Returned pointers are valid
  * until the profile is changed or freed. An index out of range gives -ERANGE.
@@ -28,8 +28,12 @@ struct flameprof_profile_summary {
 	int64_t start_wall_s;	   /* seconds since the epoch */
 	uint64_t period_ns;	   /* one unit of weight */
 	enum flameprof_clock clock;
-	uint64_t weight;    /* by the clock; equals vm_weight with FLAMEPROF_CLOCK_VM */
-	/* from flameprof_record_vm_stack(); with other clocks no part of `weight` */
+	/* Weight of the samples of this clock. With FLAMEPROF_CLOCK_VM it equals vm_weight. */
+	uint64_t weight;
+	/*
+	 * Weight from flameprof_record_vm_stack(). It is no part of `weight`, except with
+	 * FLAMEPROF_CLOCK_VM.
+	 */
 	uint64_t vm_weight;
 	uint64_t samples; /* records, each with a time and a stack */
 	uint32_t threads, stacks, modules, marks;
@@ -41,7 +45,7 @@ FLAMEPROF_API void flameprof_profile_info(
 struct flameprof_thread {
 	const char *name;
 	uint32_t tid;
-	uint64_t weight; /* by the clock */
+	uint64_t weight; /* of the profile's clock */
 };
 
 /* Read thread @index. Returns 0 or -ERANGE. */
@@ -53,23 +57,35 @@ struct flameprof_module {
 	const uint8_t *build_id; /* NULL if there is none */
 	uint32_t build_id_bytes;
 	uintptr_t start, end; /* mapped addresses */
-	uintptr_t bias;	      /* address in the process - address in the file's ELF headers */
+	/* Address in the process minus address in the file's ELF headers. */
+	uintptr_t bias;
 };
 
 /* Read module @index. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_module(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_module *out);
 
-/* A stack of one thread, with the sum of its samples. */
+/* A distinct stack of one thread, with the sum of its samples. */
 struct flameprof_stack {
 	uint32_t thread; /* index */
 	uint32_t frames;
 	uint64_t weight;
 	uint64_t samples;
 	enum flameprof_end end;
-	int is_credit; /* due but not delivered: the thread's last stack, or none */
-	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time with any clock */
-	int is_wait;   /* off CPU (FLAMEPROF_CLOCK_ELAPSED); the leaf names the reason */
+	/*
+	 * The timer expired, but no sample was taken (the thread or process ended). The weight was
+	 * added to the thread's last stack, or stands here without frames if the thread had none.
+	 */
+	int is_credit;
+	/*
+	 * Recorded by flameprof_record_vm_stack(): the weight is elapsed time, whatever the clock
+	 * is.
+	 */
+	int is_vm;
+	/*
+	 * The thread was off CPU (FLAMEPROF_CLOCK_ELAPSED). The innermost frame names the reason.
+	 */
+	int is_wait;
 };
 
 /* Read stack @index. Returns 0 or -ERANGE. */
@@ -78,20 +94,24 @@ FLAMEPROF_API int flameprof_profile_stack(
 
 struct flameprof_frame {
 	/*
-	 * Address in this process; in a caller's frame it is inside the call instruction; in
-	 * announced code it is where the code was when it was announced. 0: unknown.
+	 * Address in this process; 0: unknown. In a caller's frame it is inside the call
+	 * instruction. For announced code it is the address at which the code was announced.
 	 */
 	uintptr_t address;
-	uint32_t module;   /* index; FLAMEPROF_NONE: in no file */
-	/* from the code's owner (flameprof_stub.h), or of a wait, else NULL */
+	uint32_t module;   /* index; FLAMEPROF_NONE: no file */
+	/*
+	 * Name of generated code (flameprof_stub.h), of a virtual machine's function, or of the
+	 * reason of a wait; NULL for other frames.
+	 */
 	const char *name;
-	const char *file;  /* of a virtual machine's function (flameprof_vm.h), else NULL */
-	uint32_t line;	   /* line of that function; 0: unknown */
+	/* Source file of a virtual machine's function (flameprof_vm.h), else NULL. */
+	const char *file;
+	uint32_t line;	   /* Line of that function; 0: unknown. */
 };
 
 /*
- * Store up to @room frames of stack @stack in @frames, leaf first. Returns the number of frames of
- * the stack, which may exceed @room, or -ERANGE.
+ * Store up to @room frames of stack @stack in @frames, innermost first. Returns the number of
+ * frames of the stack, which may exceed @room, or -ERANGE.
  */
 FLAMEPROF_API int flameprof_profile_frames(const struct flameprof_profile *profile, uint32_t stack,
 	struct flameprof_frame *frames, unsigned room);
@@ -117,7 +137,7 @@ FLAMEPROF_API int flameprof_profile_mark(
 
 /*
  * Add @from to @into. Equal stacks of one thread become one. Threads of different profiler runs are
- * the same if tid and name are equal; modules, if file and address are.
+ * the same thread if tid and name are equal. Modules are the same if file and address are equal.
  * Returns 0; -EINVAL if periods or clocks differ or both are the same profile; -ENOSPC at @into's
  * memory limit; -ENOMEM. A failed call leaves @into unchanged.
  */
@@ -125,14 +145,14 @@ FLAMEPROF_API int flameprof_profile_merge(
 	struct flameprof_profile *into, const struct flameprof_profile *from);
 
 /*
- * Write the profile to @path, replacing an existing file by a rename. The ending selects the
- * format:
+ * Write the profile to @path, replacing an existing file by a rename. The file name's ending
+ * selects the format:
  *
- *   .pb     pprof, uncompressed, with mappings, build-ids and recorded names, without symbols.
- *           The library writes it itself.
- *   others  .svg .png .pdf .folded .pb.gz, with symbols. The flamerun program writes them; it is
- *           searched beside the library, where it was installed, and on PATH. It runs as a
- *           process that the host's wait() and SIGCHLD do not see.
+ *   .pb     pprof, uncompressed, with mappings, build-ids and recorded names, without symbols. The
+ *   library writes it itself.
+ *   others  .svg .png .pdf .folded .pb.gz, with symbols. The library runs the flamerun program for
+ *   them: the one beside the library, at its installed place, or on PATH. The process is not
+ *   visible to the host's wait() and SIGCHLD.
  *
  * Returns 0; -EINVAL for another ending; -ENOENT if there is no flamerun, -EIO if it failed: then
  * PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`; -EACCES also if another user

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: profile this process from here to the end of the block, and write the picture.
+ * Scopes: profile this process from the declaration to the end of the block, and write the picture.
  *
  *	FLAMEPROF_SCOPE("import.svg", .rate = 997, .title = "import");
  *
- * When a scope ends, the profiler stops first; symbolizing, drawing and writing are not in the
- * picture. A scope ends on the thread that leaves the block, by any of these:
+ * When a scope ends, the profiler stops before symbols are read and the picture is drawn and
+ * written, so that this work is not in the picture. A scope ends on the thread that leaves the
+ * block, by any of these:
  *
  *   return, break, continue, goto    at once
  *   a C++ exception                  at once, when a handler is found; in C with -fexceptions
  *   pthread_exit(), cancellation     at once in C++ and with -fexceptions, else at the thread's end
  *   exit() on any thread             among the functions of atexit()
- *   longjmp() over it                at the next scope, or call of flameprof_start(), _stop(),
- *                                    _flush(), _reset(), flameprof_scope_status() or _last() on
- *                                    the thread from a frame that has left the block; at the
- *                                    latest when the thread ends or exit() is called. Samples go
- *                                    on until then.
+ *   longjmp() out of the block       late, see below
+ *
+ * A scope that longjmp() left keeps sampling until its thread, from a frame outside of the block,
+ * begins another scope or calls flameprof_start(), _stop(), _flush(), _reset(),
+ * flameprof_scope_status() or flameprof_scope_last(); at the latest until the thread ends or exit()
+ * is called.
  *
  * _exit(), quick_exit(), exec, abort(), an uncaught exception and a fatal signal write nothing. In
  * a child made by fork() the scope remains the parent's.
@@ -43,8 +45,8 @@ extern "C" {
  *
  * @scope    only the address is used: if it is on this thread's stack, it shows whether the block
  *           has been left
- * @path     as for flameprof_profile_write(); copied. If relative, it means the folder that is
- *           current now.
+ * @path     as for flameprof_profile_write(); copied. A relative path is relative to the current
+ *           folder at this call.
  * @options  borrowed for the call; NULL: all defaults
  *
  * Returns the new state of @scope: > 0 if it runs, else -errno as from flameprof_start(),
@@ -54,28 +56,31 @@ FLAMEPROF_API int64_t flameprof_scope_begin(
 	struct flameprof_scope *scope, const char *path, const struct flameprof_options *options);
 
 /*
- * End the scope now, if it runs, as leaving the block does. Waits until the picture is written.
- * Returns flameprof_scope_status() of the scope. errno is kept.
+ * End the scope now, if it runs. Leaving the block then has no effect. Waits until the picture is
+ * written. Returns flameprof_scope_status() of the scope. errno is kept.
  */
 FLAMEPROF_API int flameprof_scope_end(struct flameprof_scope *scope);
 
 /*
- * Returns 0 while the scope runs and after it ended well. Otherwise: why it did not begin, as from
- * flameprof_scope_begin() (-EBUSY: the profiler was running); why there is no picture, as from
- * flameprof_stop() and flameprof_profile_write(); or -ESRCH in a fork child and once a later scope
- * has ended.
+ * Returns 0 while the scope runs and after it ended well. Otherwise: the reason why the scope did
+ * not begin, as from flameprof_scope_begin() (-EBUSY: the profiler was running); the reason why
+ * there is no picture, as from flameprof_stop() and flameprof_profile_write(); or -ESRCH in a fork
+ * child and once a later scope has ended.
  */
 FLAMEPROF_API int flameprof_scope_status(const struct flameprof_scope *scope);
 
 /* How a scope ended. */
 enum flameprof_scope_exit {
-	FLAMEPROF_SCOPE_BLOCK = 0,   /* the block's end, an exception, flameprof_scope_end() */
+	/* The block's end, an exception, or flameprof_scope_end(). */
+	FLAMEPROF_SCOPE_BLOCK = 0,
 	FLAMEPROF_SCOPE_THREAD = 1,  /* its thread ended */
 	FLAMEPROF_SCOPE_PROCESS = 2, /* exit() */
 	FLAMEPROF_SCOPE_LEFT = 3    /* longjmp() */
 };
 
-/* Figures of the scope that ended last, as shown below the picture's title. */
+/*
+ * Figures of the scope that ended last, as shown below the picture's title. Weights are in periods.
+ */
 struct flameprof_scope_report {
 	int error; /* as flameprof_scope_status() */
 	enum flameprof_scope_exit left;
@@ -86,7 +91,7 @@ struct flameprof_scope_report {
 	uint64_t reserved[4];
 };
 
-/* Report on the scope that ended last. Returns 0, or -ESRCH if none has. */
+/* Fill in @out for the scope that ended last. Returns 0, or -ESRCH if no scope has ended. */
 FLAMEPROF_API int flameprof_scope_last(struct flameprof_scope_report *out);
 
 #ifdef __cplusplus
@@ -119,10 +124,10 @@ struct flameprof_scope {
 };
 
 /*
- * FLAMEPROF_SCOPE(path, .field = value, ...) takes fields of struct flameprof_options; in C++20 in
- * the order of their declaration. Before C++20: FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path,
- * options). FLAMEPROF_SCOPE_AS(name, path, ...) also names the variable, for
- * flameprof_scope_status().
+ * Declare a scope for the current block. FLAMEPROF_SCOPE(path, .field = value, ...) takes fields of
+ * struct flameprof_options, in C++20 in the order of their declaration. Before C++20 write
+ * FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path, options). FLAMEPROF_SCOPE_AS(name, path, ...) also
+ * names the variable, for flameprof_scope_status().
  */
 #define FLAMEPROF_SCOPE(...)                                                            \
 	FLAMEPROF_SCOPE_AS(FLAMEPROF_JOIN(flameprof_scope_, __LINE__), __VA_ARGS__)
@@ -130,7 +135,7 @@ struct flameprof_scope {
 #define FLAMEPROF_JOIN_(left, right) left##right
 
 #if !defined(__cplusplus)
-/* The last initialiser keeps the list from being empty. */
+/* Appends `.reserved`, because before C23 the initialiser list must not be empty. */
 #define FLAMEPROF_SCOPE_AS(...) FLAMEPROF_SCOPE_WITH(__VA_ARGS__, .reserved = {0})
 #define FLAMEPROF_SCOPE_WITH(name, path, ...)                                           \
 	__attribute__((cleanup(flameprof_scope_end), unused)) struct flameprof_scope name = { \

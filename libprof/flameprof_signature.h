@@ -21,36 +21,38 @@ extern "C" {
 /* The kind of a type, as far as argument passing depends on it. */
 enum flameprof_type_kind {
 	FLAMEPROF_TYPE_VOID = 0,
-	FLAMEPROF_TYPE_INTEGER = 1, /* also pointers, enumerations, bool */
-	FLAMEPROF_TYPE_REAL = 2,    /* other floating point */
+	FLAMEPROF_TYPE_INTEGER = 1, /* pointers, enums, bool, too */
+	FLAMEPROF_TYPE_REAL = 2,    /* float, double and similar */
 	FLAMEPROF_TYPE_LONG_DOUBLE = 3,
 	FLAMEPROF_TYPE_COMPLEX = 4, /* of float or double */
 	FLAMEPROF_TYPE_COMPLEX_LONG_DOUBLE = 5,
 	FLAMEPROF_TYPE_AGGREGATE = 6, /* structures, unions and all others */
-	FLAMEPROF_TYPE_OBJECT = 7     /* a C++ class that may be passed by address */
+	/* A C++ class that is not trivially copyable: the ABI may pass its address instead. */
+	FLAMEPROF_TYPE_OBJECT = 7
 };
 
-/* A type packed into a word: its kind, alignment and size in bytes decide how it is passed. */
+/* A type packed into a word. Kind, alignment and size in bytes decide how an argument is passed. */
 #define FLAMEPROF_TYPE_WORD(kind, alignment, bytes)                                                \
 	((uint64_t)(kind) | (uint64_t)(alignment) << 8 | (uint64_t)(bytes) << 24)
 
 /*
  * Returns the signature of a function with these types, for stubs of every kind.
  *
- * `stack_words` is exact if all types are scalar or larger than 64 bytes, else an upper bound: the
- * members of an aggregate are unknown, so it counts both in registers and on the stack. Excess
- * words are read from above the caller's arguments and ignored by the target. So do not call such a
- * stub from the outermost frame of a stack that ends less than that above the frame.
+ * `stack_words` is exact if all types are scalar or larger than 64 bytes. Otherwise it is an upper
+ * bound: the members of an aggregate are unknown, so the aggregate is counted both in registers and
+ * on the stack. A stub then copies too many words from above the caller's arguments, and the target
+ * ignores them. So do not call such a stub from the outermost frame of a stack if the stack's
+ * memory ends fewer than `stack_words` words above that frame.
  *
- * Bind stubs need more: with an aggregate of at most 64 bytes, or if the payload cannot be put
- * before the other arguments (struct flameprof_signature), `integer_arguments` is
- * FLAMEPROF_SIGNATURE_UNKNOWN, and bind stubs are refused.
+ * Bind stubs also need `integer_arguments`. It is FLAMEPROF_SIGNATURE_UNKNOWN, and bind stubs are
+ * refused, for an aggregate of at most 64 bytes, or if the payload cannot be put before the other
+ * arguments (struct flameprof_signature).
  *
  * @result     FLAMEPROF_TYPE_WORD()
  * @arguments  @count of them; FLAMEPROF_TYPE_VOID entries are skipped; borrowed for the call
  *
- * More than 64 stack words, or types aligned to more than 16 bytes, give a signature that functions
- * refuse which take one. Context: signal-safe.
+ * Returns a signature that every function refuses if there are more than 64 stack words or a type
+ * is aligned to more than 16 bytes. Context: signal-safe.
  */
 FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
 	uint64_t result, const uint64_t *arguments, size_t count);
@@ -62,9 +64,9 @@ FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
 #endif
 
 /*
- * FLAMEPROF_SIGNATURE(function, result, argument, ...): flameprof_signature_of() for @function.
- * Does not compile unless @function has this type. Without arguments write void. In C at most 16
- * arguments; variadic functions are not supported.
+ * FLAMEPROF_SIGNATURE(function, result, argument, ...): flameprof_signature_of() for @function. The
+ * types are checked: it does not compile if @function has another type. For a function without
+ * arguments write void. C allows at most 16 arguments. Variadic functions are not supported.
  */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 
@@ -123,7 +125,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
-/* An lvalue of @type, char for void, as the operand of sizeof and __builtin_classify_type(). */
+/* An lvalue of @type (char for void), the operand of sizeof and __builtin_classify_type() below. */
 #define FLAMEPROF_TYPE_SAMPLE(type)                                                                \
 	(*_Generic((__typeof__(type) *)0,                                                          \
 		void *: (char *)0,                                                                 \
@@ -131,7 +133,10 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 
 #define FLAMEPROF_TYPE_IS(type, other) __builtin_types_compatible_p(__typeof__(type), other)
 
-/* From gcc's typeclass.h: 1 to 5 integers, enumerations, bool and pointers, 8 real numbers. */
+/*
+ * Returns the kind of @type. gcc's typeclass.h numbers the results of __builtin_classify_type(): 1
+ * to 5 are integers, enumerations, bool and pointers, 8 are real numbers.
+ */
 #define FLAMEPROF_TYPE_KIND(type)                                                                  \
 	(FLAMEPROF_TYPE_IS(type, void)			    ? FLAMEPROF_TYPE_VOID                  \
 	 : FLAMEPROF_TYPE_IS(type, long double)		    ? FLAMEPROF_TYPE_LONG_DOUBLE           \
@@ -148,7 +153,9 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 	__extension__ FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_KIND(type),                               \
 		__alignof__(FLAMEPROF_TYPE_SAMPLE(type)), sizeof(FLAMEPROF_TYPE_SAMPLE(type)))
 
-/* The words of up to 16 types, padded with void; a 17th one fails to compile. */
+/*
+ * Makes a list of 16 type words. The caller pads its types with void; a 17th type fails to compile.
+ */
 #define FLAMEPROF_TYPES_OF(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, more, ...)           \
 	FLAMEPROF_TYPE_OF(a), FLAMEPROF_TYPE_OF(b), FLAMEPROF_TYPE_OF(c), FLAMEPROF_TYPE_OF(d), \
 		FLAMEPROF_TYPE_OF(e), FLAMEPROF_TYPE_OF(f), FLAMEPROF_TYPE_OF(g),               \
@@ -158,7 +165,7 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 		FLAMEPROF_TYPE_ASSERT(FLAMEPROF_TYPE_IS(more, void),                            \
 			"FLAMEPROF_SIGNATURE: more than 16 arguments")
 
-/* 0 if @condition holds, else a compile error. */
+/* Evaluates to 0 if @condition holds, else does not compile. */
 #define FLAMEPROF_TYPE_ASSERT(condition, text)                                                     \
 	(0 * sizeof(struct {                                                                       \
 		int member;                                                                        \

@@ -2,8 +2,8 @@
 /*
  * Name generated code. There are two kinds: call stubs, whose address on the stack stands for a
  * function of the host (an interpreter's method, a closure), and the host's own JIT code. flamerun
- * and this library's profiler know both at once; perf, gdb and exception unwinders do after
- * flameprof_publish().
+ * and this library's profiler know the names of both at once; perf, gdb and exception unwinders
+ * know them after flameprof_publish().
  *
  * A stub calls its target with its own arguments, returns the target's result, and keeps one frame
  * of this fixed layout:
@@ -44,23 +44,27 @@ typedef void flameprof_function(void);
 #define FLAMEPROF_NAME_BYTES 4095
 
 /*
- * What a stub has to know of its target's type. All zero: all arguments are in registers, and a
- * bind stub moves all of them.
+ * The facts that a stub needs about its target's type. All zero: all arguments are in registers,
+ * and a bind stub moves all of them.
  *
- * A stub with too many stack words copies words from above the arguments; one with too few passes
- * garbage. FLAMEPROF_SIGNATURE() (flameprof_signature.h) counts them. A variadic target may be
- * called with at most that many words.
+ * A stub with too many stack words copies words from above the arguments; a stub with too few
+ * passes garbage to the target. FLAMEPROF_SIGNATURE() (flameprof_signature.h) counts the words. A
+ * stub may call a variadic target with at most that many words.
  */
 struct flameprof_signature {
-	unsigned stack_words; /* 8-byte words of arguments on the stack; up to 64 */
+	/* 8-byte words of arguments on the stack; at most 64. */
+	unsigned stack_words;
 	/*
-	 * For bind stubs: the number of integer and pointer arguments of the *target*, including
-	 * the prepended one and those on the stack (structures of two words and __int128 count as
-	 * two); and whether the result is returned in memory that the caller provides. The argument
-	 * in the last register may have to move to the stack, in front of all others there. Then no
-	 * argument that is always on the stack (large structures, long double) may precede it, none
-	 * on the stack may be aligned to 16 bytes, and no pair may be split. On aarch64 __int128 is
-	 * not supported.
+	 * For bind stubs. integer_arguments: the number of integer and pointer arguments of the
+	 * *target*, including the prepended payload and arguments on the stack (structures of two
+	 * words and __int128 count as two). memory_result: 1 if the result is returned in memory
+	 * that the caller provides.
+	 *
+	 * Prepending the payload may move the argument in the last register to the front of the
+	 * stack arguments. Then no argument that is always on the stack (large structures, long
+	 * double) may precede that argument, no stack argument may be aligned to 16 bytes, and no
+	 * two-word argument may be split between register and stack. On aarch64 __int128 is not
+	 * supported.
 	 */
 	unsigned integer_arguments;
 	unsigned memory_result;
@@ -75,19 +79,20 @@ enum flameprof_stub_kind {
 
 struct flameprof_arena;
 
-/* Why stubs are not available. Only names are missing then. */
+/* Reason why stubs are not available. The program still works; only names are missing. */
 enum flameprof_stub_status {
 	FLAMEPROF_STUBS_WORK = 0,
-	FLAMEPROF_STUBS_DENIED =
-		1, /* executable memory is refused: SELinux, seccomp, PR_SET_MDWE */
+	/* Executable memory is refused: SELinux, seccomp, PR_SET_MDWE. */
+	FLAMEPROF_STUBS_DENIED = 1,
 	FLAMEPROF_STUBS_NO_MEMORY = 2,
-	FLAMEPROF_STUBS_SUSPENDED = 3 /* between flameprof_arenas_suspend() and _resume() */
+	/* flameprof_arenas_suspend() was called and flameprof_arenas_resume() not yet. */
+	FLAMEPROF_STUBS_SUSPENDED = 3
 };
 
 /*
  * Make an arena of stubs that call @target.
  *
- * @signature  borrowed for the call; NULL: as all zero
+ * @signature  borrowed for the call; NULL: all fields zero
  *
  * Returns 0 and *@out, owned by the caller: flameprof_arena_free(). Also 0 if executable memory is
  * refused: then a call stub is the plain target, and bind stubs cannot be made. -EINVAL for a
@@ -97,18 +102,21 @@ FLAMEPROF_API int flameprof_arena_new(struct flameprof_arena **out, enum flamepr
 	flameprof_function *target, const struct flameprof_signature *signature);
 
 /*
- * Leave out the target's frame if it is directly above a stub of @arena, for a target that is only
- * an evaluator of the functions that the stubs stand for. Its self weight and its callees become
- * the stub's in flamerun's pictures and in pprof profiles, not in debuggers and perf. Do not use it
- * for a target that ends in tail calls, because the frames of those callees would be left out
- * instead. Context: before the first stub.
+ * Leave out the target's frame in stacks if it is directly above a stub of @arena. Use this for a
+ * target that only evaluates the functions that the stubs stand for: flamerun's pictures and pprof
+ * profiles then give its self weight and its callees to the stub. Debuggers and perf still show the
+ * frame. Do not use this for a target that ends in tail calls, because then the frame of the
+ * tail-called function would be left out instead. Context: before the first stub is made.
  */
 FLAMEPROF_API void flameprof_arena_hide_target(struct flameprof_arena *arena);
 
-/* Free the arena and its stubs, none of which may run or be called any more. NULL is allowed. */
+/* Free the arena and its stubs. No stub may be running or be called afterwards. NULL is allowed. */
 FLAMEPROF_API void flameprof_arena_free(struct flameprof_arena *arena);
 
-/* Returns FLAMEPROF_STUBS_NO_MEMORY for NULL. Context: signal-safe. */
+/*
+ * Returns whether @arena can make stubs, and if not, the reason; FLAMEPROF_STUBS_NO_MEMORY for
+ * NULL. Context: signal-safe.
+ */
 FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(
 	const struct flameprof_arena *arena);
 
@@ -124,7 +132,7 @@ FLAMEPROF_API flameprof_function *flameprof_stub_new(
 	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
 /*
- * Free a stub, which may not be running or be called any more. The target itself, NULL and
+ * Free a stub. It must not be running or be called afterwards. The target itself, NULL and
  * functions that are not stubs of @arena are ignored. The memory is reused for later stubs; earlier
  * samples in the stub keep its name.
  */
@@ -143,8 +151,8 @@ struct flameprof_code_info {
 	enum flameprof_code_kind kind;
 	uintptr_t payload; /* only of stubs */
 	/*
-	 * Readable as long as the code exists; in a signal handler that interrupts the code's
-	 * removal, as long as the process lives.
+	 * Valid as long as the code exists. In a signal handler that interrupted the code's
+	 * removal, valid as long as the process lives.
 	 */
 	const char *name;
 };
@@ -156,7 +164,8 @@ struct flameprof_code_info {
 FLAMEPROF_API int flameprof_lookup(uintptr_t pc, struct flameprof_code_info *out);
 
 /*
- * Announce the host's own generated code, ready to run. Samplers know it from now on.
+ * Announce the host's own generated code, which must be complete. Samplers know its name from now
+ * on.
  *
  * @name      copied
  * @eh_frame  NULL: the code's frames are unwound by frame pointer; else CIEs and FDEs that cover
@@ -173,8 +182,8 @@ FLAMEPROF_API int flameprof_code_add(
 FLAMEPROF_API int flameprof_code_remove(const void *start);
 
 struct flameprof_backtrace_frame {
-	uintptr_t pc; /* in a caller: of the call instruction */
-	int is_code;  /* 1: generated code, `code` is filled in */
+	uintptr_t pc; /* caller: the call instruction */
+	int is_code;  /* 1: generated code, see `code` */
 	struct flameprof_code_info code;
 };
 
@@ -192,25 +201,28 @@ FLAMEPROF_API unsigned flameprof_backtrace(
 /* ---- other tools ----------------------------------------------------------------------------- */
 
 enum flameprof_publish {
-	FLAMEPROF_PUBLISH_PERF_MAP = 1, /* /tmp/perf-PID.map: names for perf report */
+	/* /tmp/perf-PID.map: names for perf report */
+	FLAMEPROF_PUBLISH_PERF_MAP = 1,
 	/*
 	 * jit-PID.dump in $JITDUMPDIR or the current folder, for perf inject --jit: names and
-	 * unwinding. perf unwinds the host's code only if no announced code is in the 32 bytes
-	 * behind it.
+	 * unwinding. perf unwinds a piece of the host's code only if the 32 bytes behind it hold no
+	 * announced code.
 	 */
 	FLAMEPROF_PUBLISH_JITDUMP = 2,
 	FLAMEPROF_PUBLISH_GDB = 4,
-	FLAMEPROF_PUBLISH_UNWINDERS = 8, /* libgcc or LLVM libunwind: exceptions through stubs */
-	FLAMEPROF_PUBLISH_LIBUNWIND = 16 /* nongnu libunwind, if the host has loaded it */
+	/* libgcc or LLVM libunwind, so that C++ exceptions pass through stubs. */
+	FLAMEPROF_PUBLISH_UNWINDERS = 8,
+	/* nongnu libunwind, if the host has loaded it. */
+	FLAMEPROF_PUBLISH_LIBUNWIND = 16
 };
 
 /*
- * Publish all stubs and announced code, existing and future, to other tools. Off by default, with
- * one exception: if libgcc_s or LLVM libunwind is loaded when memory for stubs is made, as in every
- * C++ program, FLAMEPROF_PUBLISH_UNWINDERS is turned on for stubs, because otherwise an exception
- * through a stub would call terminate(). Turn it on yourself if such a library is loaded later, or
- * for exceptions through announced code. A fork child continues under its own pid. An unwinder that
- * knows any code stays loaded.
+ * Publish all stubs and announced code, existing and future, to other tools. Nothing is published
+ * by default, with one exception: if libgcc_s or LLVM libunwind is loaded when memory for stubs is
+ * made, as in every C++ program, FLAMEPROF_PUBLISH_UNWINDERS is turned on for stubs, because
+ * otherwise an exception through a stub would call terminate(). Turn it on yourself if such a
+ * library is loaded later, or for exceptions through announced code. A fork child publishes under
+ * its own pid. An unwinder library to which code was published is never unloaded.
  *
  * @what  enum flameprof_publish, or-ed; adds to earlier calls
  *
@@ -222,24 +234,31 @@ enum flameprof_publish {
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
-/* Returns what is published; tools whose file cannot be written any more are off. Signal-safe. */
+/*
+ * Returns the tools that code is published to. A tool whose file cannot be written any more is off.
+ * Signal-safe.
+ */
 FLAMEPROF_API unsigned flameprof_published(void);
 
 /* ---- process images -------------------------------------------------------------------------- */
 
-/* A stub, as shown by flameprof_arenas_suspend() and _resume(). */
+/*
+ * A stub, as passed to the callbacks of flameprof_arenas_suspend() and flameprof_arenas_resume().
+ */
 struct flameprof_stub_record {
 	struct flameprof_arena *arena; /* NULL: from flameprof_intercept() */
 	const char *name;
 	uintptr_t payload;
-	flameprof_function *stub;   /* address before suspend; in _resume(): the new address */
-	flameprof_function *target; /* what to store instead while suspended */
+	/* Address of the stub: in suspend the old one, in resume the new one. */
+	flameprof_function *stub;
+	/* Function to store in place of the stub's address while stubs are suspended. */
+	flameprof_function *target;
 };
 
 /*
- * For a host that saves an image of its memory: end all stubs, after calling @visit for each. Until
- * flameprof_arenas_resume(), arenas return what they return if no stub can be made, and no address
- * of a stub is executable.
+ * End all stubs, for a host that saves an image of its memory: call @visit for each stub, then make
+ * the stubs unusable. Until flameprof_arenas_resume() no address of a stub is executable, and the
+ * functions that make stubs return as if executable memory were refused.
  *
  * @visit  may be NULL. Returns 0 to continue; another value ends the walk and is returned, with all
  *         stubs intact
@@ -252,8 +271,8 @@ FLAMEPROF_API int flameprof_arenas_suspend(
 
 /*
  * Make the suspended stubs again, in this process or in one that loaded the saved image, at other
- * addresses if necessary. Then call @visit, which may be NULL, for each stub with its address
- * @before.
+ * addresses if necessary. Then call @visit, which may be NULL, for each stub; @before is the stub's
+ * address before the suspend.
  *
  * Returns 0, the value of @visit if it ended the walk (all stubs exist even so), or -EALREADY
  * without a suspend. Context: as for flameprof_arenas_suspend().

@@ -4,14 +4,14 @@
  * intercept stubs that also check after long builtins, and stacks of the machine's own functions.
  *
  *	tick            adds one to the counters of registered threads, then sets their flags
- *	safe point      flameprof_interrupt_check(): if the counter is not zero, resets it and calls
- *			the host's function with its value
- *	intercept stub  replaces a builtin; checks when the builtin has returned, before anything
- *			else can be charged with its time
+ *	safe point      calls flameprof_interrupt_check(). If the counter is not zero, it resets the
+ *			counter and calls the host's function with the counter's value
+ *	intercept stub  replaces a builtin and checks when the builtin has returned, before another
+ *			function can be charged with the builtin's time
  *
- * An intercept stub has the frame of a call stub (flameprof_stub.h), while the original and the
- * host's function run; its payload is the original. An exception of the original passes through
- * without a check.
+ * While the builtin and the host's function run, an intercept stub has the frame of a call stub
+ * (flameprof_stub.h) on the stack, with the builtin's address as payload. An exception of the
+ * builtin passes through the stub without a check.
  *
  * Errors are negative errno values. Context, unless stated otherwise: any thread, not a handler.
  */
@@ -33,17 +33,17 @@ extern "C" {
  * The host's function: @ticks periods have passed since its last call on this thread. It runs on
  * the thread, between two steps of the machine or after a builtin. It may do what a builtin may,
  * but not throw, longjmp out, or change the rounding mode. No ticks are delivered to this thread
- * while it runs. Therefore a registered thread must not call intercepted builtins in a signal
- * handler or between vfork() and exec.
+ * while the function runs. A registered thread must not call intercepted builtins in a signal
+ * handler or between vfork() and exec, because the builtin's stub may call this function.
  */
 typedef void flameprof_interrupt_function(void *context, uint32_t ticks);
 
 /*
  * Start ticks for all threads that are registered without a function of their own. A process has
- * one such period and function. A machine that may share the process with others, such as a plugin,
- * uses flameprof_interrupt_register_with() instead. The timer is a thread of the profiler that no
- * profile shows; it sleeps while no thread gets ticks. Time is elapsed time; if the timer is late,
- * the missed periods are added to the next tick.
+ * only one such period and function, so a machine that may share the process with others, such as a
+ * plugin, uses flameprof_interrupt_register_with() instead. The library's timer thread makes the
+ * ticks; no profile shows it, and it sleeps while no thread gets ticks. Time is elapsed time. If
+ * the timer is late, the missed periods are added to the next tick.
  *
  * @period_ns  100 us..10 s
  * @function   called with @context as its first argument
@@ -57,9 +57,10 @@ FLAMEPROF_API int flameprof_interrupt_enable(
 
 /*
  * Stop the ticks of flameprof_interrupt_enable(), which may then be called again with other values.
- * On return no thread is in the function and none will call it. Waits for threads inside, so the
- * caller must not hold anything that the function waits for. Threads stay registered, and their
- * undelivered ticks are discarded; threads with a function of their own are not affected.
+ * On return no thread is in the host's function and none will call it. Waits for threads that are
+ * in the function, so the caller must not hold a lock that the function waits for. Threads stay
+ * registered, and their undelivered ticks are discarded. Threads with a function of their own are
+ * not affected.
  *
  * Returns 0; -ESRCH if ticks are not enabled; -EBUSY while another thread disables them; -EDEADLK
  * from within the function, with nothing changed.
@@ -70,38 +71,43 @@ FLAMEPROF_API int flameprof_interrupt_disable(void);
  * Register the calling thread for ticks, before or after flameprof_interrupt_enable(). A thread
  * that ends is unregistered. In a fork child only the calling thread stays registered.
  *
- * @vm_flag  this byte is set to 1 after the counter was raised; a bool or the first byte of an int.
- *           The library never clears it. Borrowed until unregistered; NULL: none
+ * @vm_flag  set to 1 by each tick, after the counter was raised: a bool or the first byte of an
+ *           int. The library never clears the flag. Borrowed until unregistered; NULL: none
  *
  * Returns 0; -EALREADY if the thread is registered already; -EAGAIN, -ENOMEM from the system.
  */
 FLAMEPROF_API int flameprof_interrupt_register(unsigned char *vm_flag);
 
 /*
- * Register the calling thread, for a machine whose flag is not a single byte: @tick is called on
- * the timer's thread instead. It must not wait and must not call flameprof_*.
+ * Register the calling thread, for a machine whose flag is not a single byte. Each tick calls @tick
+ * on the library's timer thread instead of setting a flag. @tick must not wait and must not call
+ * flameprof_*.
  *
  * Returns as flameprof_interrupt_register().
  */
 FLAMEPROF_API int flameprof_interrupt_register_call(void (*tick)(void *context), void *context);
 
-/* How to register a thread. All zero: as flameprof_interrupt_register(NULL). */
+/* How to register a thread. All zero: as by flameprof_interrupt_register(NULL). */
 struct flameprof_interrupt_options {
-	/* Ticks of this thread alone, whether or not ticks are enabled. 0, NULL: the period and
-	 * function of flameprof_interrupt_enable(). */
+	/*
+	 * Period, function and context for ticks of this thread alone, delivered whether or not
+	 * ticks are enabled. 0 and NULL: the period and function of flameprof_interrupt_enable().
+	 */
 	uint64_t period_ns;
 	flameprof_interrupt_function *function;
 	void *context;
-	unsigned char *vm_flag; /* as for flameprof_interrupt_register() */
-	void (*tick)(void *context); /* as for flameprof_interrupt_register_call() */
+	/* as in flameprof_interrupt_register() */
+	unsigned char *vm_flag;
+	/* as in flameprof_interrupt_register_call() */
+	void (*tick)(void *context);
 	void *tick_context;
 	uint64_t reserved[4]; /* zero */
 };
 
 /*
- * Register the calling thread with options. A machine that registers its threads with a function of
- * their own is independent of other machines in the process. A thread runs one machine. Once its
- * threads are unregistered, the function is not called any more.
+ * Register the calling thread with options. Threads that are registered with a function of their
+ * own are independent of other machines in the process. A thread can run only one machine. When a
+ * machine's threads are unregistered, its function is not called any more.
  *
  * Returns as flameprof_interrupt_register(); -EINVAL for a period out of range, a period or context
  * without a function, or a non-zero reserved field.
@@ -111,20 +117,21 @@ FLAMEPROF_API int flameprof_interrupt_register_with(
 
 /*
  * Unregister the calling thread: clear its counter and stop writing its flag. Returns 0, or -ESRCH
- * if it is not registered.
+ * if the thread is not registered.
  */
 FLAMEPROF_API int flameprof_interrupt_unregister(void);
 
 /*
- * Undelivered ticks of this thread; do not write it. Read it only by the functions below and in
- * generated code. It is at a constant offset from the thread pointer.
+ * Undelivered ticks of this thread. Read it only by the functions below and in generated code, and
+ * do not write it. It is at a constant offset from the thread pointer.
  */
 extern FLAMEPROF_API __thread volatile uint32_t flameprof_interrupt_ticks
 	__attribute__((tls_model("initial-exec")));
 
 /*
- * Safe point: if ticks wait, reset the counter and call the host's function. Does nothing if the
- * machine was interrupted for another reason. Keeps errno.
+ * Deliver ticks at a safe point: if the counter is not zero, reset it and call the host's function.
+ * Does nothing if the counter is zero because the machine was interrupted for another reason. Keeps
+ * errno.
  */
 FLAMEPROF_API void flameprof_interrupt_take(void);
 
@@ -137,12 +144,12 @@ static __inline__ void flameprof_interrupt_check(void)
 /* ---- intercepts ------------------------------------------------------------------------------ */
 
 /*
- * Returns a function that does what @original does, for all arguments and results, and checks for
- * ticks after it has returned.
+ * Returns a stub that does what @original does, for all arguments and results, and checks for ticks
+ * when @original has returned.
  *
- * The same original, name and signature give the same stub; for a stub, the stub itself is
- * returned. Stubs are never freed, because a call may be inside a stub after the last pointer to it
- * has gone. An original that is restored and intercepted again gets its earlier stub.
+ * A call with the same original, name and signature returns the same stub, also after the original
+ * was restored. If @original is a stub, it is returned. Stubs are never freed, because a thread may
+ * still be inside a stub when the last pointer to it is gone.
  *
  * @name       copied, as in flameprof_stub_new()
  * @signature  only stack_words is used; borrowed for the call; NULL: all arguments are in registers
@@ -153,15 +160,19 @@ static __inline__ void flameprof_interrupt_check(void)
 FLAMEPROF_API flameprof_function *flameprof_intercept(flameprof_function *original,
 	const char *name, const struct flameprof_signature *signature);
 
-/* Returns the original of an intercept stub, else @function. Context: signal-safe. */
+/*
+ * Returns the original of an intercept stub; any other @function is returned unchanged. Context:
+ * signal-safe.
+ */
 FLAMEPROF_API flameprof_function *flameprof_intercept_original(flameprof_function *function);
 
 /* Returns the result of the last attempt to make a stub. Context: signal-safe. */
 FLAMEPROF_API enum flameprof_stub_status flameprof_intercept_status(void);
 
 /*
- * Replace the functions of a table by stubs: all of them or, after an error, none. A table may be
- * given again, also one that the host has rebuilt: stubs in it stay, plain functions are replaced.
+ * Replace the functions of a table by stubs: all of them or, after an error, none. The same table
+ * may be passed again, also after the host has rebuilt it: stubs in it stay, plain functions are
+ * replaced.
  *
  * @table       *@table has @n entries; entries that are NULL or have no name stay as they are. A
  *              table that cannot be written is left unchanged, and *@table becomes a copy, which
@@ -178,9 +189,10 @@ FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t 
 	const char *const *names, const struct flameprof_signature *signatures);
 
 /*
- * Put the originals back. A copy made by flameprof_intercept_table() is freed, and *@table is the
- * host's own table again. If a read-only table was given several times, all got the same copy, and
- * the last restore frees it. Calls inside a stub still return through it.
+ * Put the originals back into a table. A copy made by flameprof_intercept_table() is freed, and
+ * *@table is the host's own table again. If a read-only table was passed several times, all calls
+ * got the same copy, and the last restore frees it. Calls that are inside a stub still return
+ * through the stub.
  * Returns the number of entries that were stubs; -EACCES if the table can no longer be written,
  * -EINVAL for a copy of another size or no table, with nothing changed.
  * Context: no other thread writes the table or reads a copy of it.
@@ -196,17 +208,20 @@ FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_
  */
 
 /*
- * A function of the host's language; functions with equal name, file and line are one. They are
- * kept as long as the process lives: up to a million and 128 MiB of names and files; "[more
- * functions]" stands for all others.
+ * A function of the host's language. Functions with equal name, file and line are one function.
+ * Functions are kept as long as the process lives: up to a million and 128 MiB of names and files.
+ * "[more functions]" stands for all others.
  */
 struct flameprof_vm_frame {
-	const char *name; /* any bytes, cut at FLAMEPROF_NAME_BYTES; NULL or "": "[anonymous]" */
-	const char *file; /* cut as `name`; NULL or "": none, as for a builtin */
-	uint32_t line;	  /* of its definition or of the call; 0: none */
+	/* Any bytes, cut at FLAMEPROF_NAME_BYTES; NULL or "": "[anonymous]". */
+	const char *name;
+	/* Cut at FLAMEPROF_NAME_BYTES; NULL or "": no file, as for a builtin. */
+	const char *file;
+	/* Line of the function's definition or of the call; 0: none. */
+	uint32_t line;
 };
 
-/* Where the recorded frames are drawn. */
+/* Where a picture shows the recorded frames. */
 enum flameprof_vm_place {
 	/* On a root "[vm]" of their own, beside the thread's native samples. */
 	FLAMEPROF_VM_BESIDE = 0,
@@ -214,7 +229,10 @@ enum flameprof_vm_place {
 	FLAMEPROF_VM_ABOVE = 1
 };
 
-/* Set where they are drawn, for all threads; default BESIDE. Context: signal-safe. */
+/*
+ * Set where recorded frames are shown, for all threads; default FLAMEPROF_VM_BESIDE. Context:
+ * signal-safe.
+ */
 FLAMEPROF_API void flameprof_vm_stacks(enum flameprof_vm_place place);
 
 /*
@@ -227,10 +245,10 @@ FLAMEPROF_API void flameprof_vm_stacks(enum flameprof_vm_place place);
  * @n       0: the time is recorded on "[vm]" alone
  * @ticks   as passed to the host's function; 0 records nothing
  *
- * Returns 0, also while the sum is less than a period; -ESRCH if this process is not sampled, or is
- * paused, which is counted; -EINVAL if there is no period, or @n without @frames; -ENOSPC if the
- * sample was dropped because the thread's ring is full or missing; -ENOMEM if it was dropped for
- * want of memory; both are counted.
+ * Returns 0, also if the time is kept for the thread's next stack because it is less than a period
+ * of the profile; -ESRCH if this process is not sampled, or is paused, which is counted; -EINVAL if
+ * there is no period, or @n without @frames; -ENOSPC if the sample was dropped because the thread's
+ * ring is full or missing; -ENOMEM if it was dropped for want of memory; both are counted.
  */
 FLAMEPROF_API int flameprof_record_vm_stack(
 	const struct flameprof_vm_frame *frames, unsigned n, uint32_t ticks);

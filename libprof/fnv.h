@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reads the text and nothing else. */
 /*
- * FNV-1a hash of 64 bits, for hash tables keyed by text and for the colours of pictures, which
- * depend on its exact values. The low bits depend mostly on the last bytes of the input, so a
- * caller that uses only a few bits has to mix them first. Source: Fowler, Noll and Vo, RFC 9923.
+ * FNV-1a hash of 64 bits, for hash tables keyed by text and for the colours of pictures. The
+ * colours depend on the exact values. The low bits depend mostly on the last bytes of the input, so
+ * a caller that uses only a few bits has to mix the bits first. Source: Fowler, Noll and Vo, RFC
+ * 9923.
  */
 #ifndef LIBPROF_FNV_H
 #define LIBPROF_FNV_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walk a path component by component. Each component is opened with O_PATH, which has no side
- * effects, and is checked and read through that descriptor, so nobody can exchange it between check
- * and use.
+ * effects, then checked and read through that descriptor, so that no other process can exchange it
+ * between check and use.
  *
  * The kernel's rule for sticky folders is applied here to every component, because the kernel
- * applies it only to links that it follows itself. Outputs are checked before the program starts
- * and again when it has ended.
+ * applies it only to links that it follows itself. flamerun checks outputs before the program
+ * starts and again when it has ended.
  */
 #include "libprof/follow_links.h"
 
@@ -18,7 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX 40 /* the kernel's limit */
 
 enum step {
 	STEP_ON = 0,
@@ -30,7 +30,7 @@ struct walk {
 	int open_flags;
 	unsigned links;
 	char name[NAME_MAX + 1]; /* current component */
-	char rest[PATH_MAX];	 /* rest of the path: "" or from a slash on */
+	char rest[PATH_MAX];	 /* unread part of the path: "" or "/..." */
 };
 
 static int open_entry(int folder, const char *name, int flags)
@@ -40,7 +40,7 @@ static int open_entry(int folder, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* An emulator such as qemu-user -L may redirect "/", but not /proc/self/root. */
+/* Open /proc/self/root, because an emulator such as qemu-user -L may redirect "/", but not that. */
 static int open_root(void)
 {
 	int root = open_entry(AT_FDCWD, "/proc/self/root", O_DIRECTORY);
@@ -58,7 +58,7 @@ static int enter_folder(struct walk *walk, int folder)
 	return STEP_ON;
 }
 
-/* Was @entry put into @folder by a user whom the caller trusts? */
+/* Returns 1 if @entry was put into @folder by a user whom the caller trusts. */
 static int is_trusted(int folder, const struct stat *entry)
 {
 	const mode_t for_all = S_ISVTX | S_IWOTH;
@@ -66,7 +66,10 @@ static int is_trusted(int folder, const struct stat *entry)
 
 	if (fstat(folder, &status))
 		return 0;
-	/* The kernel compares the fsuid; a sandbox may not know the call that reads it. */
+	/*
+	 * Compare the euid, although the kernel compares the fsuid, because a sandbox may not know
+	 * the system call that reads the fsuid.
+	 */
 	return (status.st_mode & for_all) != for_all || entry->st_uid == status.st_uid ||
 	       entry->st_uid == geteuid();
 }
@@ -90,7 +93,7 @@ static int next_name(struct walk *walk)
 	return 0;
 }
 
-/* Put the target of @link in front of `rest`. */
+/* Put the target of @link in front of `rest`; if it begins with "/", continue at the root. */
 static int read_link(struct walk *walk, int link)
 {
 	size_t rest_bytes = strlen(walk->rest) + 1;
@@ -107,9 +110,10 @@ static int read_link(struct walk *walk, int link)
 }
 
 /*
- * Follow a link in /proc. Its text need not be a usable path, and no user can plant links there, so
- * the kernel follows it to a folder or to an object that is written in place (a pipe, a device). A
- * regular file is found by its name instead, because it is replaced by a rename.
+ * Follow a link in /proc. The link's text need not be a usable path, and no user can plant links
+ * there, so the kernel follows the link to a folder or to an object that is written in place (a
+ * pipe, a device). A regular file is found by the link's text instead, because it is replaced by a
+ * rename.
  */
 static int follow_in_proc(struct walk *walk, int link)
 {

@@ -11,25 +11,26 @@
 #include <limits.h>
 
 /*
- * Returned negated, in place of an errno: a file or link on the path belongs to another user and
- * may be a trap. Report it to callers outside as EACCES.
+ * An error beside the errnos, returned negated: a file or link on the path belongs to another user
+ * and may be a trap. Report it to users as EACCES.
  */
 #define FOLLOW_ANOTHERS 4095
 
-/* The file that a path names behind all links. */
+/* The file that a path names after all links were followed. */
 struct followed {
-	int folder;	/* O_PATH descriptor of its folder, owned */
-	/* O_NOFOLLOW; 0 if @name is a /proc link to an object without a name, such as a pipe */
+	/* O_PATH descriptor of the file's folder, owned. */
+	int folder;
+	/* O_NOFOLLOW; 0 if @name is a link in /proc to an object without a name, such as a pipe. */
 	int open_flags;
-	char name[NAME_MAX + 1]; /* name in @folder; need not exist */
+	char name[NAME_MAX + 1]; /* in @folder; need not exist */
 };
 
 /*
- * Resolve all links of @path, one component after the other, as the kernel does with
+ * Resolve all links of @path, one component after the other. Apply the rules of the kernel's
  * fs.protected_symlinks, fs.protected_regular and fs.protected_fifos set to 1: in a world-writable
  * sticky folder, a link is followed, and a regular file or FIFO accepted, only if it belongs to the
- * caller (effective uid) or to the folder's owner. Such a file of another user is not replaced by a
- * rename either, although the kernel lets root do so.
+ * caller (effective uid) or to the folder's owner. A regular file of another user in such a folder
+ * is refused even to root, although the kernel would let root rename over it.
  *
  * Returns 0 and @out, to be released with followed_release(); -FOLLOW_ANOTHERS; -EISDIR if @path is
  * a folder; or -errno.

@@ -22,7 +22,8 @@
 
 struct placeholder_values {
 	long pid;	  /* 0: not known yet, "%p" stays */
-	time_t started_s; /* seconds since the epoch; tzset() has been called */
+	/* seconds since the epoch; tzset() has been called */
+	time_t started_s;
 	/* Expand only host, rank and variables; the result is a pattern for a second call. */
 	int is_first_half;
 };

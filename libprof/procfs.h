@@ -35,7 +35,8 @@ char procfs_state(pid_t pid, pid_t tid);
 /* Parent and start time of a process. */
 struct procfs_birth {
 	pid_t ppid;
-	uint64_t start_ticks; /* since boot; pid and start time together are unique */
+	/* since boot; pid and start time together are unique */
+	uint64_t start_ticks;
 	char state;	      /* as in procfs_state() */
 };
 
@@ -67,7 +68,8 @@ struct procfs_status {
 	pid_t inner_tid;  /* tid in the innermost pid namespace */
 	uint64_t blocked; /* signals blocked in the thread */
 	uint64_t ignored, caught; /* of the process */
-	uint32_t filters; /* number of seccomp filters; before Linux 5.9 only 0 or 1 */
+	/* number of seccomp filters; before Linux 5.9 only 0 or 1 */
+	uint32_t filters;
 	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
@@ -89,8 +91,10 @@ void procfs_close(int file);
 
 /* The scheduler's statistics of a thread. */
 struct procfs_clock {
-	uint64_t cpu_ns;    /* time on a CPU; if it is running now, up to the kernel's last tick */
-	uint64_t waited_ns; /* time it was runnable but waited for a CPU, up to its last turn */
+	/* time on a CPU; if it is running now, up to the kernel's last tick */
+	uint64_t cpu_ns;
+	/* time it was runnable but waited for a CPU, up to its last turn */
+	uint64_t waited_ns;
 	uint64_t turns;	    /* times it got a CPU */
 };
 
@@ -128,7 +132,8 @@ unsigned procfs_thread_count(pid_t pid);
 struct procfs_stat {
 	char state;	/* as in procfs_state() */
 	unsigned flags; /* as in procfs_flags() */
-	uint64_t user_ticks, kernel_ticks; /* CPU time in user mode and in the kernel */
+	/* CPU time in user mode and in the kernel */
+	uint64_t user_ticks, kernel_ticks;
 };
 
 /* Read from a descriptor of "stat". Returns 0, or -errno with *@out unchanged. */

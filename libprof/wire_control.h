@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read a control ring: copy one record out at a time and check the copy. Both readers do so,
- * because the ring may hold anything: flamerun cannot trust a program's memory, and a program that
- * profiles itself may have overwritten its own.
+ * Read a control ring: copy one record out at a time and check the copy. flamerun needs the check
+ * because it cannot trust a program's memory; a program that profiles itself needs it because it
+ * may have overwritten the ring.
  */
 #ifndef LIBPROF_WIRE_CONTROL_H
 #define LIBPROF_WIRE_CONTROL_H
@@ -15,7 +15,7 @@
 
 #define WIRE_CONTROL_RECORD_MAX (WIRE_CONTROL_BYTES / 2)
 
-/* A record copied out of the ring. */
+/* A record copied out of the ring, and its type and length. */
 struct wire_control_record {
 	enum wire_control_type type;
 	uint32_t bytes;
@@ -31,13 +31,18 @@ struct wire_control_record {
 
 enum wire_control_step {
 	WIRE_CONTROL_EMPTY,	/* no complete record */
-	WIRE_CONTROL_TAKEN,	/* @record is filled in */
-	WIRE_CONTROL_SKIPPED,	/* padding or a malformed record; call again */
-	WIRE_CONTROL_HOLE,	/* a record whose writer was killed; call again */
-	WIRE_CONTROL_DAMAGED,	/* the ring cannot be read any further */
+	WIRE_CONTROL_TAKEN,	/* the record was copied */
+	/* Padding or a malformed record was skipped; call again. */
+	WIRE_CONTROL_SKIPPED,
+	/* A record whose writer was killed was skipped; call again. */
+	WIRE_CONTROL_HOLE,
+	WIRE_CONTROL_DAMAGED,	/* unreadable from here on */
 };
 
-/* Do @n (not 0) bytes of text fit behind the first @fixed bytes? If so, terminate the text. */
+/*
+ * Returns 1 if @n (not 0) bytes of text fit into the record behind its first @fixed bytes, and
+ * terminates the text.
+ */
 static inline int wire_control_text_fits(
 	struct wire_control_record *record, size_t fixed, uint32_t n)
 {
@@ -47,7 +52,7 @@ static inline int wire_control_text_fits(
 	return 1;
 }
 
-/* Check both texts, name and file, which follow each other. */
+/* Check that both texts, name and the file behind it, are inside the record. */
 static inline int wire_control_function_is_whole(struct wire_control_record *record)
 {
 	const size_t fixed = offsetof(struct wire_function, name);
@@ -80,7 +85,7 @@ static inline int wire_control_is_whole(struct wire_control_record *record)
 
 /*
  * Read the oldest record of @slot into @record and free its bytes. @ring is the start of the slot's
- * ring. Context: the ring's only reader.
+ * control ring. Context: the ring's only reader.
  */
 static inline enum wire_control_step wire_control_read(
 	struct wire_slot *slot, char *ring, struct wire_control_record *record)
@@ -108,9 +113,9 @@ static inline enum wire_control_step wire_control_read(
 }
 
 /*
- * Call this if wire_control_read() finds no record: skip a record that was reserved and never
- * finished. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY if there is none or its length is
- * unknown. Context: the ring's only reader; all writers are dead.
+ * Skip a record that was reserved and never finished. Call this if wire_control_read() finds no
+ * record and all writers are dead. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY if there is no
+ * such record or its length is unknown. Context: the ring's only reader.
  */
 static inline enum wire_control_step wire_control_skip_hole(
 	struct wire_slot *slot, char *ring, struct wire_control_record *record)
@@ -131,8 +136,8 @@ static inline enum wire_control_step wire_control_skip_hole(
 }
 
 /*
- * Empty the ring for the next owner of the slot. Returns 1 if it held unread bytes. Context: the
- * ring's only reader; all writers are dead.
+ * Empty the ring for the next owner of the slot. Returns 1 if the ring held unread bytes. Context:
+ * the ring's only reader; all writers are dead.
  */
 static inline int wire_control_reset(struct wire_slot *slot, char *ring)
 {

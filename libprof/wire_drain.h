@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Drain sample rings: copy one record at a time, check the copy, then free its bytes. flamerun's
- * collector drains the rings of every process of a run, living or dead; the worker of a process
- * that profiles itself drains its own. The arena may be overwritten, so the reader keeps its
+ * collector drains the rings of every profiled process, living or dead; the worker of a process
+ * that profiles itself drains its own. Programs may overwrite the arena, so the reader keeps its
  * position in each ring in its own memory.
  *
  *	if (wire_drain_begin(drain, ring, &pass)) {
@@ -25,17 +25,23 @@
 
 /* The reader's position in a ring. */
 struct wire_drain_position {
-	uint32_t block; /* block + 1; 0: none, start at the ring's `first` */
+	uint32_t block; /* block + 1; 0: the ring's `first` */
 	uint32_t at;
 };
 
 struct wire_drain {
 	void *arena;
-	uint32_t blocks; /* in the pool, known independently of the arena */
+	/*
+	 * Number of blocks in the pool. A copy, because the arena's own number can be overwritten.
+	 */
+	uint32_t blocks;
 	struct wire_drain_position position[WIRE_RINGS];
 };
 
-/* One pass over a ring, up to the head at its start; later records belong to the next pass. */
+/*
+ * One pass over a ring, up to the ring's head at the start of the pass. Later records belong to the
+ * next pass.
+ */
 struct wire_drain_pass {
 	uint32_t index;
 	uint64_t owner; /* wire_ring.owner, not free */
@@ -46,10 +52,11 @@ struct wire_drain_pass {
 enum wire_drain_step {
 	WIRE_DRAIN_EMPTY,
 	WIRE_DRAIN_RECORD,
-	WIRE_DRAIN_DAMAGED, /* the rest of the ring was skipped */
+	/* the ring's other records were skipped */
+	WIRE_DRAIN_DAMAGED,
 };
 
-/* Is @sample the head of a valid record of at most @rest bytes? */
+/* Returns 1 if @sample is the head of a valid record of at most @rest bytes. */
 static inline int wire_sample_is_whole(const struct wire_sample *sample, uint64_t rest)
 {
 	return rest >= sizeof(*sample) && sample->frames <= WIRE_MAX_DEPTH &&
@@ -65,7 +72,7 @@ static inline void wire_block_free(void *arena, uint32_t block)
 	wire_hint(&header->blocks_hint, block);
 }
 
-/* Does @block belong to ring @index of the image in @owner? */
+/* Returns 1 if @block belongs to ring @index of the image in @owner. */
 static inline int wire_drain_has_block(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t block)
 {
@@ -88,7 +95,10 @@ static inline int wire_drain_begin(
 	return (owner & 3) && __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) == owner;
 }
 
-/* Free all blocks of ring @index of the image in @owner, except @kept (UINT32_MAX: none). */
+/*
+ * Free all blocks of ring @index of the image in @owner, except block @kept (UINT32_MAX: no
+ * exception).
+ */
 static inline void wire_drain_free_blocks(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t kept)
 {
@@ -100,7 +110,10 @@ static inline void wire_drain_free_blocks(
 			wire_block_free(drain->arena, i);
 }
 
-/* Skip the rest of a damaged ring: record boundaries are lost up to the head, so continue there. */
+/*
+ * Skip all that is written to a damaged ring. Up to the head, record boundaries are unknown, so the
+ * next pass continues at the head.
+ */
 static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_drain *drain, struct wire_drain_pass *pass)
 {
@@ -108,7 +121,10 @@ static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_ring *ring = wire_ring(drain->arena, pass->index);
 	uint32_t block = WIRE_HEAD_BLOCK(pass->head);
 
-	/* Count all that is written and unread, including what this pass has read. */
+	/*
+	 * Count all bytes that are written and not yet freed, including those that this pass has
+	 * read.
+	 */
 	pass->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
 		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
 	if (WIRE_HEAD_END(pass->head) <= WIRE_BLOCK_BYTES &&
@@ -117,7 +133,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 		wire_drain_free_blocks(drain, pass->index, pass->owner, block);
 		return WIRE_DRAIN_DAMAGED;
 	}
-	/* The head is damaged, too: empty the ring, so that the thread starts with a new block. */
+	/* The head is damaged, too: empty the ring, so that its thread starts with a new block. */
 	*position = (struct wire_drain_position){0, 0};
 	__atomic_compare_exchange_n(
 		&ring->head, &pass->head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -126,7 +142,10 @@ static inline enum wire_drain_step wire_drain_give_up(
 	return WIRE_DRAIN_DAMAGED;
 }
 
-/* Move to the next block of the list and free the previous one. Returns 0, or -1: none. */
+/*
+ * Move to the next block of the list and free the previous one. Returns 0, or -1 if there is no
+ * next block.
+ */
 static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
 	struct wire_drain_position *position = &drain->position[pass->index];
@@ -146,7 +165,7 @@ static inline int wire_drain_move(struct wire_drain *drain, const struct wire_dr
 	return 0;
 }
 
-/* Returns how many bytes of the reader's current block are written, as of this pass. */
+/* Returns how many bytes of the reader's current block were written when this pass began. */
 static inline uint32_t wire_drain_limit(
 	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -158,15 +177,19 @@ static inline uint32_t wire_drain_limit(
 }
 
 /*
- * Copy the head of the oldest unread record into @sample and check it. wire_drain_frames() returns
- * its frames, wire_drain_skip() moves behind it. Blocks before the record's are freed.
+ * Copy the head of the oldest unread record into @sample and check it. Then wire_drain_frames()
+ * returns the record's frames, and wire_drain_skip() moves to the next record. Frees the blocks
+ * that it passes.
  */
 static inline enum wire_drain_step wire_drain_next(
 	struct wire_drain *drain, struct wire_drain_pass *pass, struct wire_sample *sample)
 {
 	struct wire_drain_position *position = &drain->position[pass->index];
 
-	/* An overwritten list may be a cycle: stop after as much as the pool can hold. */
+	/*
+	 * An overwritten list may be a cycle: stop after as many blocks and bytes as the pool can
+	 * hold.
+	 */
 	for (uint32_t turns = 0; pass->head && turns <= drain->blocks &&
 				 pass->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
 		turns++) {
@@ -214,9 +237,9 @@ static inline void wire_drain_skip(
 }
 
 /*
- * End the pass: report the bytes as read, and free the newest block, too, if all of it was read and
- * no record is being written. Then free the ring if its thread has ended. Returns 1 if the ring was
- * freed.
+ * End the pass: tell the ring's thread how many bytes were read, and free the newest block, too, if
+ * all of it was read and no record is being written. Then free the ring if its thread has ended.
+ * Returns 1 if the ring was freed.
  */
 static inline int wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
@@ -253,7 +276,10 @@ static inline int wire_drain_release(struct wire_drain *drain, uint32_t index, u
 	struct wire_ring *ring = wire_ring(drain->arena, index);
 	uint64_t head = __atomic_exchange_n(&ring->head, 0, __ATOMIC_ACQ_REL);
 
-	/* This finds also a block whose claimer died before linking it into the list. */
+	/*
+	 * The ring's list may lack a block whose thread died before linking it. This call frees it,
+	 * too.
+	 */
 	wire_drain_free_blocks(drain, index, owner, UINT32_MAX);
 	drain->position[index] = (struct wire_drain_position){0, 0};
 	__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);

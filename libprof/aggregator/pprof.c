@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convert a profile to pprof: segments of modules become mappings, distinct frames locations,
- * announced code functions, and each stack of a thread becomes a sample.
+ * Convert a profile to pprof: segments of modules become mappings, distinct frames become
+ * locations, announced code becomes functions, and each stack of a thread becomes a sample.
  */
 #include "libprof/aggregator/pprof.h"
 
@@ -14,7 +14,7 @@
 #include "libprof/pprof/writer.h"
 #include "libprof/waits/wait_leaf.h"
 
-/* The writer's memory is not counted against the profile's limit. */
+/* State of one conversion. Its memory is not counted against the profile's limit. */
 struct writing {
 	const struct flameprof_profile *profile;
 	struct flameprof_profile_summary info;
@@ -22,12 +22,16 @@ struct writing {
 	struct pages_account account;
 	struct pages first_mapping; /* uint32_t by module */
 	uint32_t generated_mapping, machine_mapping;
-	/* A distinct frame has the number of its location. */
-	struct pages nodes; /* uint32_t by number: the first node that has the frame */
+	/* Distinct frames are numbered; a frame's number is the number of its location. */
+	/* uint32_t by frame number: the first node of the call tree that has the frame. */
+	struct pages nodes;
 	struct pages numbers; /* uint32_t by node */
 	struct lookup frames;
 	uint32_t unsampled, no_stack; /* locations */
-	/* Index of each kind of time in a sample's values, 0: absent; and the number of values. */
+	/*
+	 * Index of each kind of time in a sample's values, 0 if absent; `values` is the number of
+	 * values.
+	 */
 	unsigned waiting, ready, machine, values;
 	int descriptor;
 };
@@ -52,7 +56,10 @@ static int write_whole(void *context, const void *bytes, size_t count)
 
 /* ---- mappings and functions ------------------------------------------------------------------ */
 
-/* Write one mapping per executable segment, or one for the module if the segments are unknown. */
+/*
+ * Write one mapping per executable segment of the module, or one for the whole module if its
+ * segments are unknown.
+ */
 static void write_module(struct writing *w, uint32_t index)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
@@ -81,7 +88,7 @@ static void write_module(struct writing *w, uint32_t index)
 	}
 }
 
-/* pprof requires that the program itself comes first. */
+/* Write the program's own mappings first, as pprof requires. */
 static void write_modules(struct writing *w)
 {
 	const struct names *names = &w->profile->names;
@@ -93,9 +100,9 @@ static void write_modules(struct writing *w)
 }
 
 /*
- * Write announced code as functions, with the same numbers; one mapping around all generated code,
- * and one for functions of virtual machines. system_name stays empty, because readers would
- * demangle a name equal to it as C++.
+ * Write announced code as functions with the same numbers as in the catalogue, one mapping around
+ * all generated code, and one mapping for functions of virtual machines. system_name stays empty,
+ * because readers would demangle a C++ name there.
  */
 static void write_announced(struct writing *w)
 {
@@ -144,7 +151,10 @@ static uint32_t hash_frame(const void *owner, uint32_t number)
 	return lookup_hash(frame_at(owner, number));
 }
 
-/* Returns the number of @node's frame, a new one if no earlier node has it. There is room. */
+/*
+ * Returns the number of @node's frame: a new number if no earlier node has the frame. The caller
+ * has reserved room.
+ */
 static uint32_t number_frame(struct writing *w, uint32_t node)
 {
 	uint64_t frame = profile_node_frame(profile_node_at(w->profile, node));
@@ -160,7 +170,7 @@ static uint32_t number_frame(struct writing *w, uint32_t node)
 	return number;
 }
 
-/* Number distinct frames in the order of their nodes. Returns 0 or -errno of memory. */
+/* Number distinct frames in the order of their nodes. Returns 0, or -errno without memory. */
 static int number_frames(struct writing *w)
 {
 	size_t bytes = (w->profile->node_count + 1ULL) * sizeof(uint32_t);
@@ -176,7 +186,7 @@ static int number_frames(struct writing *w)
 	return error;
 }
 
-/* Returns the mapping of @address in a module, 0 if none contains it. */
+/* Returns the mapping of @address in module @index, or 0 if no segment contains it. */
 static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t address)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
@@ -190,7 +200,7 @@ static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t add
 	return 0;
 }
 
-/* Write a function that is not code. Returns its number. */
+/* Write a function that has no code, such as "[unsampled]". Returns its number. */
 static uint32_t put_synthetic(struct writing *w, const char *name)
 {
 	return pprof_put_function(&w->writer, pprof_put_text(&w->writer, name), 0, 0);
@@ -218,7 +228,7 @@ static void write_locations(struct writing *w)
 	}
 }
 
-/* Write the location for stacks without frames. Returns its number. */
+/* Write a location for stacks without frames. Returns its number. */
 static uint32_t write_synthetic(struct writing *w, const char *name)
 {
 	return pprof_put_location(&w->writer, 0, 0, put_synthetic(w, name), 0);
@@ -229,7 +239,7 @@ static uint32_t write_synthetic(struct writing *w, const char *name)
 #define VALUES_MAX 5u
 #define CLOCK_TIME 1u
 
-/* Returns the index of a wait's value; stores the kind of wait in @labels. */
+/* Returns the index of the value for @stack, a wait. Stores the kind of wait in @labels. */
 static unsigned time_of_wait(
 	const struct writing *w, const struct profile_stack *stack, struct pprof_labels *labels)
 {
@@ -252,7 +262,10 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 		time = w->machine;
 	if (stack->kind == WIRE_KIND_WAIT)
 		time = time_of_wait(w, stack, &labels);
-	/* Count only samples of the clock, because counts of different times cannot be added. */
+	/*
+	 * Count only samples of the profile's clock, because counts of different kinds of time
+	 * cannot be added.
+	 */
 	if (time == CLOCK_TIME)
 		values[0] = stack->samples;
 	values[time] = stack->weight * w->info.period_ns;
@@ -267,7 +280,7 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 	pprof_end_sample(&w->writer, values, w->values, &labels);
 }
 
-/* Add a kind of time. Returns its index. */
+/* Add a kind of time to the values of every sample. Returns its index. */
 static unsigned put_time(struct writing *w, const char *name)
 {
 	pprof_put_sample_type(&w->writer, name, "nanoseconds");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue: order of items, making of batches, life of barriers.
+ * The queue of batches and barriers: making batches, the order of items, completing barriers.
  *
  * Blocks of batches are reused, because a fresh mapping per batch cost 878 ns per sample, a reused
  * block 36 to 88, the copy alone 7 to 24.
@@ -21,9 +21,9 @@
 
 /* ---- one ring into batches ------------------------------------------------------------------- */
 /*
- * Move one ring's records into batches: measure, then copy or drop the whole piece, then free it in
- * the ring. Records are checked in the ring, and again in the copy by the reader of the batch,
- * because the handler continues to write to the ring.
+ * Moves one ring's records into batches, piece by piece: measure a piece, copy or drop it as a
+ * whole, then free it in the ring. Records are checked in the ring, and again in the copy by the
+ * reader of the batch, because a damaged program may change the ring between the two.
  *
  * Context: the ring's only reader, by the queue's lock.
  */
@@ -37,13 +37,13 @@ struct ring_drain {
 	uint32_t bytes;
 	uint64_t samples, weight;
 	int is_damaged;		/* a record was invalid */
-	uint64_t damaged_bytes; /* skipped behind it */
+	uint64_t damaged_bytes; /* bytes skipped behind that record */
 };
 
-/* A block holds: item, batch, records. */
+/* A block holds a queue_item, a batch and the batch's records. */
 #define HEADERS_BYTES (sizeof(struct queue_item) + sizeof(struct batch))
 
-/* Begin a pass over ring @index. Returns 0 if it is not a ring of @image. */
+/* Begin a pass over ring @index. Returns 0 if the ring does not belong to @image. */
 static int ring_drain_begin(struct ring_drain *h, struct wire_drain *drain, uint32_t index,
 	uint64_t image, uint64_t until_ns)
 {
@@ -51,7 +51,7 @@ static int ring_drain_begin(struct ring_drain *h, struct wire_drain *drain, uint
 	return wire_drain_begin(drain, index, &h->pass) && h->pass.owner >> 2 == image;
 }
 
-/* Returns the bytes from the reader's position to the end of what is written in its block. */
+/* Returns the number of written bytes from the reader's position to the end of its block. */
 static uint32_t bytes_in_block(const struct ring_drain *h)
 {
 	uint32_t limit = wire_drain_limit(h->drain, &h->pass);
@@ -62,7 +62,8 @@ static uint32_t bytes_in_block(const struct ring_drain *h)
 
 /*
  * Measure the next piece: as many records as fit into @batch_bytes and are not later than until_ns.
- * Returns 0 if there is none. The bytes behind a damaged record have been skipped then.
+ * Returns 0 if there is no such record. If the next record is damaged, wire_drain_next() has
+ * skipped the ring's other records, which are counted here.
  */
 static int ring_drain_measure(struct ring_drain *h, size_t batch_bytes)
 {
@@ -94,7 +95,7 @@ static int ring_drain_measure(struct ring_drain *h, size_t batch_bytes)
 	return h->samples != 0;
 }
 
-/* Returns the bytes of a new block for this piece, headers included. */
+/* Returns the size of a new block for the measured piece, headers included. */
 static size_t ring_drain_block_bytes(const struct ring_drain *h)
 {
 	return pages_round(HEADERS_BYTES + h->bytes);
@@ -150,8 +151,8 @@ static void set_state(struct barrier *barrier, enum barrier_state state)
 }
 
 /*
- * Set the final state and wake the owner. Only the address is used afterwards, because the owner
- * may have freed the barrier.
+ * Set the barrier's final state and wake its owner. After the state is set, use the barrier only as
+ * an address for the futex call, because the owner may have freed it.
  */
 static void complete_barrier(struct barrier *barrier, enum barrier_state state)
 {
@@ -159,7 +160,7 @@ static void complete_barrier(struct barrier *barrier, enum barrier_state state)
 	arch_syscall3(SYS_futex, &barrier->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-/* Lock held. */
+/* Context: the queue's lock is held. */
 static void append_item(struct queue *queue, struct queue_item *item)
 {
 	item->next = NULL;
@@ -170,7 +171,7 @@ static void append_item(struct queue *queue, struct queue_item *item)
 	queue->last = item;
 }
 
-/* Lock held; @item is in the queue. */
+/* @item must be in the queue. Context: the queue's lock is held. */
 static void unlink_item(struct queue *queue, const struct queue_item *item)
 {
 	struct queue_item *before = NULL;
@@ -186,7 +187,7 @@ static void unlink_item(struct queue *queue, const struct queue_item *item)
 		queue->last = before;
 }
 
-/* Lock held. */
+/* Context: the queue's lock is held. */
 static void cancel_barriers(struct queue *queue)
 {
 	struct queue_item *item = queue->first;
@@ -216,10 +217,13 @@ void queue_release(struct queue *queue)
 	pthread_mutex_destroy(&queue->lock);
 }
 
-/* Do not use a spare block that is this many times larger than needed. */
+/* Do not use a spare block that is more than this many times larger than needed. */
 #define SPARE_FIT 4
 
-/* Lock held. Returns a block of @bytes or more, NULL beyond the limit or without memory. */
+/*
+ * Returns a block of @bytes or more; NULL if the queue's limit is reached or without memory.
+ * Context: the queue's lock is held.
+ */
 static struct queue_item *alloc_block(struct queue *queue, size_t bytes)
 {
 	struct queue_item *item;
@@ -240,7 +244,10 @@ static struct queue_item *alloc_block(struct queue *queue, size_t bytes)
 	return item;
 }
 
-/* Lock held. Returns 1 if @item is kept for a later batch, else the caller frees it. */
+/*
+ * Returns 1 if @item is kept for a later batch; otherwise the caller must free it. Context: the
+ * queue's lock is held.
+ */
 static int cache_block(struct queue *queue, struct queue_item *item)
 {
 	if (queue->spare_bytes + item->room_bytes > queue->limit_bytes / 8)
@@ -251,7 +258,10 @@ static int cache_block(struct queue *queue, struct queue_item *item)
 	return 1;
 }
 
-/* Lock held. Returns the bytes read from the ring; *@queued becomes 1 if a batch was queued. */
+/*
+ * Move the records of @ring up to @until_ns into batches. Returns the bytes read from the ring;
+ * sets *@queued to 1 if a batch was queued. Context: the queue's lock is held.
+ */
 static size_t ring_drain(struct queue *queue, uint32_t ring, uint64_t until_ns, int *queued)
 {
 	struct ring_drain h;
@@ -286,7 +296,7 @@ static size_t ring_drain(struct queue *queue, uint32_t ring, uint64_t until_ns, 
 	return bytes + h.damaged_bytes;
 }
 
-/* Lock held. */
+/* Context: the queue's lock is held. */
 static size_t ring_drain_all(struct queue *queue, uint64_t until_ns, int *queued)
 {
 	uint32_t high = wire_rings_high(queue->drain.arena);
@@ -321,7 +331,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	}
 	barrier->queue = queue;
 	barrier->item = (struct queue_item){.kind = QUEUE_BARRIER, .barrier = barrier};
-	/* Under the lock, so that later barriers have later boundaries. */
+	/* Read the time under the lock, so that later barriers have later boundaries. */
 	barrier->boundary_ns = clock_monotonic_ns();
 	set_state(barrier, BARRIER_WAITING);
 	ring_drain_all(queue, barrier->boundary_ns, &queued);
@@ -331,7 +341,10 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	return 0;
 }
 
-/* Cancel the barrier after a timeout. Returns 1 if the worker has not popped it and never will. */
+/*
+ * Cancel the barrier after a timeout. Returns 1 if it was cancelled, 0 if the worker has already
+ * popped it.
+ */
 static int cancel_barrier(struct barrier *barrier)
 {
 	struct queue *queue = barrier->queue;
@@ -367,7 +380,10 @@ int queue_wait(struct barrier *barrier, int timeout_ms)
 		if (limited && !remaining_ns) {
 			if (cancel_barrier(barrier))
 				return -ETIMEDOUT;
-			/* The worker has it and will finish soon. */
+			/*
+			 * The worker has popped the barrier and will complete it soon: wait without
+			 * a limit.
+			 */
 			limited = 0;
 			continue;
 		}

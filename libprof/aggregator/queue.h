@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The queue between the rings and the worker of a process that profiles itself: batches of samples
- * and flush barriers, first in, first out.
+ * and barriers of flameprof_flush(), first in, first out.
  *
  *   rings ──queue_drain()──▶ [batch][batch][barrier][batch] ──queue_pop()──▶ profile
  *
- * Any thread may drain: the worker at its tick, a flush up to its exact boundary. Handlers do not
- * use the queue. The bytes of queued and popped batches have a hard limit; a batch that would
- * exceed it is dropped whole and counted.
+ * Any thread may drain the rings: the worker does so at its tick, flameprof_flush() up to its exact
+ * boundary. Signal handlers do not use the queue. The bytes of queued and popped batches have a
+ * hard limit; a batch that would exceed the limit is dropped as a whole and counted.
  *
  * `lock` protects every field below it and the reader's side of the rings. No thread waits while it
  * holds `lock`.
@@ -27,7 +27,8 @@ struct flameprof_profile;
 struct batch {
 	uint32_t tid;
 	uint32_t ring;
-	uint64_t image; /* the ring's owner: the profiler's run */
+	/* owner of the ring, which is the process image that the profiler samples */
+	uint64_t image;
 	char comm[WIRE_COMM_BYTES];
 	uint32_t bytes; /* of `records` */
 	char records[] __attribute__((aligned(8)));
@@ -38,10 +39,10 @@ enum queue_item_kind {
 	QUEUE_BARRIER,
 };
 
-/* An item: in one block with its batch, or inside its barrier. */
+/* An item of the queue: in one block with its batch, or inside its barrier. */
 struct queue_item {
 	enum queue_item_kind kind;
-	uint32_t room_bytes; /* of a batch's block, whole pages */
+	uint32_t room_bytes; /* size of a batch's block, whole pages */
 	struct queue_item *next;
 	union {
 		struct batch *batch;
@@ -49,22 +50,30 @@ struct queue_item {
 	};
 };
 
-/* State of a barrier. Its owner may cancel it until the worker pops it, under the queue's lock. */
+/*
+ * State of a barrier. The thread that waits for the barrier may cancel it until the worker pops it.
+ * Changes under the queue's lock.
+ */
 enum barrier_state {
 	BARRIER_WAITING = 0,
-	BARRIER_TAKEN = 1, /* popped by the worker: `result` will be set */
+	/* Popped by the worker, which will set `result`. */
+	BARRIER_TAKEN = 1,
 	BARRIER_DONE = 2,
-	BARRIER_CANCELLED = 3, /* its owner timed out, or stop was called: no samples used */
+	/* The waiting thread timed out, or queue_stop() was called. The barrier used no samples. */
+	BARRIER_CANCELLED = 3,
 };
 
-/* A flush's barrier, in the memory of the waiting thread. */
+/* A barrier of flameprof_flush(), in the memory of the waiting thread. */
 struct barrier {
-	uint32_t state; /* atomic, futex: enum barrier_state; changes under the queue's lock */
+	/* enum barrier_state; atomic and a futex. It changes under the queue's lock. */
+	uint32_t state;
 	int error;      /* valid when DONE */
 	struct flameprof_profile *next; /* an empty profile, made by the caller */
-	struct flameprof_profile *result; /* the profile that ended here, when DONE */
-	uint64_t boundary_ns; /* CLOCK_MONOTONIC, set by queue_add_barrier(): end of the profile */
-	struct queue *queue;	/* private to the queue, as is `item` */
+	/* The profile that ended at this barrier; valid when DONE. */
+	struct flameprof_profile *result;
+	/* CLOCK_MONOTONIC at the end of the profile, set by queue_add_barrier(). */
+	uint64_t boundary_ns;
+	struct queue *queue;	/* private to the queue, like `item` */
 	struct queue_item item;
 };
 
@@ -77,23 +86,28 @@ struct queue_counters {
 
 struct queue {
 	size_t limit_bytes;
-	size_t batch_bytes; /* an eighth of the limit, at least one largest record */
-	uint64_t image;	    /* image whose rings are drained */
+	/* Largest batch: an eighth of the limit, but at least one record of the largest size. */
+	size_t batch_bytes;
+	/* process image whose rings are drained */
+	uint64_t image;
 	pthread_mutex_t lock;
 	struct wire_drain drain;
 	struct queue_item *first, *last;
-	size_t pending_bytes; /* queued and popped, whole pages, headers included */
-	/* Blocks kept for later batches, because a new one costs a page fault every few samples.
-	 * At most an eighth of the limit, not part of pending_bytes. */
+	/* Bytes of queued and popped blocks: whole pages, headers included. */
+	size_t pending_bytes;
+	/*
+	 * Blocks kept for later batches, because a new block costs a page fault every few samples.
+	 * At most an eighth of the limit; not part of pending_bytes.
+	 */
 	struct queue_item *spare;
 	size_t spare_bytes;
 	struct queue_counters counters;
-	int stopped; /* new barriers are refused */
+	int stopped; /* queue_stop() was called */
 };
 
 /*
- * Initialise the queue for the rings of @image in @arena (borrowed for the queue's life), whose
- * pool has @blocks. Returns 0 or -errno.
+ * Initialise the queue for the rings of process image @image in @arena, whose pool has @blocks
+ * blocks. @arena is borrowed until queue_release(). Returns 0 or -errno.
  */
 int queue_init(
 	struct queue *queue, size_t limit_bytes, void *arena, uint32_t blocks, uint64_t image);
@@ -101,17 +115,18 @@ int queue_init(
 void queue_release(struct queue *queue);
 
 /*
- * Move the records of every ring of the image, up to the first one later than @until_ns, into
- * batches and free their bytes in the ring. A batch beyond the limit or without memory is dropped.
- * Record boundaries are lost behind a damaged record: the rest is counted as damaged. Waits only
- * for the lock.
- * Returns bytes moved, dropped or damaged.
+ * Move records of every ring of the image into batches and free their bytes in the ring; stop in
+ * each ring at the first record later than @until_ns. A batch that would exceed the limit or gets
+ * no memory is dropped. A damaged record hides where the next one begins, so the ring's other bytes
+ * are counted as damaged. Waits only for the lock.
+ * Returns the number of bytes moved, dropped or damaged.
  */
 size_t queue_drain(struct queue *queue, uint64_t until_ns);
 
 /*
- * Drain all rings up to now and queue @barrier behind the batches, as one step for other barriers.
- * @barrier is zero except `next` and must stay in place until queue_wait() returns.
+ * Drain all rings up to now and append @barrier behind the batches. Both happen under one lock, so
+ * that no other barrier can come between. @barrier is zero except `next`, and must not be moved or
+ * freed until queue_wait() returns.
  * Returns 0, or -ECANCELED with nothing queued if the queue was stopped.
  */
 int queue_add_barrier(struct queue *queue, struct barrier *barrier);
@@ -124,17 +139,23 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier);
  */
 int queue_wait(struct barrier *barrier, int timeout_ms);
 
-/* Cancel all waiting barriers (-ECANCELED to their owners) and refuse new ones. */
+/* Cancel all waiting barriers and refuse new ones: their waiting threads get -ECANCELED. */
 void queue_stop(struct queue *queue);
 
-/* For the worker: returns the oldest item, owned, or NULL. A barrier becomes TAKEN. */
+/*
+ * Returns the oldest item, owned by the worker, or NULL. A popped barrier becomes TAKEN. Context:
+ * the worker.
+ */
 struct queue_item *queue_pop(struct queue *queue);
-/* Free @item and its batch; its bytes no longer count. */
+/* Free @item and its batch, which no longer count in pending_bytes. */
 void queue_free_batch(struct queue *queue, struct queue_item *item);
-/* Finish a barrier: set its result and wake its owner, which may free @item at once. */
+/*
+ * Finish a popped barrier: set its result and wake the waiting thread, which may free @item at
+ * once.
+ */
 void queue_complete(struct queue_item *item, int error, struct flameprof_profile *result);
 
-/* Read and reset the counters; high_water_bytes restarts at the bytes pending now. */
+/* Read and reset the counters; high_water_bytes is reset to pending_bytes. */
 void queue_counters_reset(struct queue *queue, struct queue_counters *out);
 
 #endif

@@ -15,7 +15,8 @@
 #include "libprof/follow_links.h"
 
 #define TRIES	   100
-#define NAME_BYTES 200 /* of the name; with dot and suffix below NAME_MAX */
+/* Bytes that are kept of the file's name, so that dot, name and suffix stay below NAME_MAX. */
+#define NAME_BYTES 200
 
 /* Create ".<name>.XXXXXXXX" beside @target. Returns its descriptor and @name, or -errno. */
 static int create_beside(const struct followed *target, char name[NAME_MAX + 1])
@@ -60,7 +61,10 @@ static int write_and_rename(const struct followed *target, const struct stat *ol
 
 static int write_directly(const struct followed *target, replace_file_fn *write, void *context)
 {
-	/* Opened without waiting for a reader; writing then waits for room. */
+	/*
+	 * followed_open() adds O_NONBLOCK, so that it does not wait for a FIFO's reader. Clear the
+	 * flag, so that writing waits for room.
+	 */
 	int fd = followed_open(target, O_WRONLY);
 	int error;
 
@@ -100,7 +104,7 @@ int replace_file(const char *path, replace_file_fn *write, void *context)
 	sigaddset(&ours, SIGXFSZ);
 	sigaddset(&ours, SIGPIPE);
 	sigpending(&pending);
-	/* Leave signals alone that were pending before; they are the host's. */
+	/* Do not remove signals that were pending before, because they are the host's. */
 	if (sigismember(&pending, SIGXFSZ))
 		sigdelset(&ours, SIGXFSZ);
 	if (sigismember(&pending, SIGPIPE))

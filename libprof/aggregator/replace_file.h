@@ -10,8 +10,8 @@
 typedef int replace_file_fn(void *context, int descriptor);
 
 /*
- * Have @write make the content of @path, whose symbolic links are followed by follow_links(). The
- * host gets no SIGXFSZ or SIGPIPE; both are errors like others.
+ * Call @write to make the content of @path, whose symbolic links are followed by follow_links(). A
+ * write error is returned and does not send SIGXFSZ or SIGPIPE to the host.
  * Returns 0, or -errno with the old content unchanged and no temporary file left. -EACCES also if
  * another user may have put the file or a link there.
  * Context: any thread, not a handler.

@@ -50,12 +50,12 @@ static void count_sample(struct store_result *result, const struct wire_sample *
 	result->ends[sample->end] += sample->weight;
 }
 
-/* Check each record, because the ring that it was copied from may have been overwritten. */
+/* Each record is checked again, because the ring may have been overwritten while it was copied. */
 void store_add_batch(
 	struct flameprof_profile *p, const struct batch *batch, struct store_result *result)
 {
 	int has_begun = 0;
-	uint64_t named = UINT64_MAX; /* thread */
+	uint64_t named = UINT64_MAX; /* thread that was named last */
 
 	for (uint32_t at = 0; at < batch->bytes;) {
 		const struct wire_sample *sample =
@@ -101,11 +101,14 @@ void store_add_wait(struct flameprof_profile *p, uint64_t image, const struct wi
 }
 
 /* ---- where a module's code was mapped from --------------------------------------------------- */
-/* Read a mapped module's program headers; it may be unmapped at any moment. */
+/* Reading a mapped module's program headers. The module may be unmapped at any moment. */
 
 #define HEADERS_MAX 64
 
-/* Works in containers whose seccomp filter refuses process_vm_readv(2). */
+/*
+ * Read by /proc/self/mem, which works in containers whose seccomp filter refuses
+ * process_vm_readv(2).
+ */
 static int read_by_file(uint64_t address, void *to, size_t bytes)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -169,16 +172,17 @@ void segments_read(struct names_module *module)
 }
 
 /* ---- the catalogue --------------------------------------------------------------------------- */
-/* The catalogue: names from control records, and copying them to profiles. */
+/* The catalogue: names from control records, and the copying of names to profiles. */
 
-/* Enough for some 500,000 pieces of generated code; modules need little. */
+/* Limit of the catalogue's memory, enough for some 500,000 pieces of generated code. */
 #define CATALOGUE_BYTES_MAX (64u << 20)
 
 struct store_catalogue {
 	struct pages_account account;
 	struct names names;
 	uint64_t lost;
-	uint64_t lost_marks; /* marks among them since the last read */
+	/* Marks among `lost` since store_catalogue_read_lost_marks() was last called. */
+	uint64_t lost_marks;
 	struct wire_control_record record; /* too large for any stack */
 };
 
@@ -287,7 +291,9 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 	char *ring = wire_control_data(arena, slot_index);
 	unsigned records_read = 0;
 
-	/* At most one ring's bytes, because writers may be as fast as this loop. */
+	/*
+	 * Read at most as many bytes as the ring has, because writers may be as fast as this loop.
+	 */
 	for (uint32_t bytes = 0; bytes < WIRE_CONTROL_BYTES; bytes += catalogue->record.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &catalogue->record);
 

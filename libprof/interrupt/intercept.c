@@ -2,16 +2,18 @@
 /*
  * Make and find intercept stubs. There is one stub for each original, name and number of stack
  * words, for the life of the process. A stub is made without a lock; if two threads make the same
- * one at once, one stub is freed before anybody knows it.
+ * stub at once, one of the two is freed before its address is known outside.
  *
- * An intercept is a call stub that calls its payload; the shared word is the slow half of the tick
- * check. The stub's frame stays while the check runs, so unwinders and flameprof_lookup() name the
- * builtin there. If no tick is due, it costs what a call stub costs. The tick counter's offset from
- * the thread pointer is part of the code, so it is determined again on resume, and so are the CPU's
- * registers.
+ * An intercept stub is a call stub that calls its payload, the original; the word that all stubs of
+ * an arena share is the address of the slow half of the tick check. The stub's frame stays on the
+ * stack while the check runs, so unwinders and flameprof_lookup() name the builtin there. If no
+ * tick is due, an intercept stub costs as much as a call stub. The tick counter's offset from the
+ * thread pointer and the registers to be saved are part of the code, so both are determined again
+ * when stubs are resumed.
  *
- * Intercepts never end, because a thread may be in the stub after the last pointer to it is gone. A
- * writable table is not remembered, because its entries are recognised as stubs by their addresses.
+ * Intercept stubs are never freed, because a thread may be in the stub when the last pointer to it
+ * is gone. No list of changed tables is kept, because a table's entries are recognised as stubs by
+ * their addresses.
  */
 
 #include <errno.h>
@@ -31,8 +33,8 @@
 
 /* ---- the table of stubs ---------------------------------------------------------------------- */
 /*
- * A hash table of stubs by original, name and stack words. It has only hashes and addresses,
- * because the keys are in the stubs' slots. No other lock is taken under its lock.
+ * The hash table of stubs by original, name and stack words. It holds only hashes and addresses,
+ * because the keys are in the stubs' slots. Take no other lock while holding its lock.
  */
 
 /* The key of a stub. */
@@ -45,20 +47,22 @@ struct intercept_wanted {
 
 #define LEAST_ROOM 64u
 
-/* An entry. Open addressing. */
+/* One entry of the hash table, which uses open addressing. */
 struct known_stub {
 	uint64_t hash;
 	flameprof_function *stub; /* NULL: empty */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* known_stubs, room, count */
+/* protects the three variables below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known_stub *known_stubs;
-static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
+/* Number of entries, a power of two, or 0. Less than 3/4 of them are used. */
+static size_t room;
 static size_t count;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
-	/* Hash @name as far as stubs keep it. */
+	/* Hash the part of @name that stubs keep. */
 	static uint64_t
 	hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
 {
@@ -82,7 +86,10 @@ static uint32_t names_of(const struct region *region)
 	return ((const struct chunk *)region->owner)->arena->shape.stack_words;
 }
 
-/* Is @entry the stub for @wanted? Intercept stubs do not end meanwhile: reads are consistent. */
+/*
+ * Returns 1 if @entry is the stub for @wanted. Intercept stubs are never freed, so the stub's name
+ * and payload do not change while they are read.
+ */
 static int is_wanted(const struct known_stub *entry, const struct intercept_wanted *wanted)
 {
 	struct region_stub stub;
@@ -93,7 +100,7 @@ static int is_wanted(const struct known_stub *entry, const struct intercept_want
 	       !strncmp(stub.name, wanted->name, FLAMEPROF_NAME_BYTES);
 }
 
-/* Return the entry for @wanted, or an empty one. Context: lock is held, room is not 0. */
+/* Returns the entry for @wanted, or an empty entry. Context: lock is held, room is not 0. */
 static struct known_stub *find_entry(const struct intercept_wanted *wanted)
 {
 	size_t at = wanted->hash & (room - 1);
@@ -129,7 +136,10 @@ static int reserve_entry(void)
 	return 0;
 }
 
-/* Return the stub for @wanted, or NULL. *error gets 0, or -ENOMEM if none can be added. */
+/*
+ * Returns the stub for @wanted, or NULL. Sets *@error to 0, or to -ENOMEM if the table has no room
+ * for another stub.
+ */
 static flameprof_function *intercept_known_find(const struct intercept_wanted *wanted, int *error)
 {
 	flameprof_function *stub = NULL;
@@ -142,7 +152,10 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 	return stub;
 }
 
-/* Enter @stub for @wanted, unless there is one. Returns the entry's stub, NULL without memory. */
+/*
+ * Enter @stub for @wanted, unless another thread has entered one. Returns the stub in the table, or
+ * NULL without memory.
+ */
 static flameprof_function *intercept_known_add(
 	const struct intercept_wanted *wanted, flameprof_function *stub)
 {
@@ -162,9 +175,9 @@ static flameprof_function *intercept_known_add(
 }
 
 /*
- * Callbacks of suspend.c: forget all stubs, and enter each stub again after it was made again.
- * Without memory a stub is not entered and so not found again. Context: no thread makes stubs
- * meanwhile.
+ * Callbacks of suspend.c: intercept_clear_known() forgets all stubs, intercept_restore_known()
+ * enters a stub that was made again. Without memory the stub is not entered, so that it is made
+ * anew when it is next wanted. Context: no thread makes stubs meanwhile.
  */
 static void intercept_clear_known(void)
 {
@@ -191,15 +204,17 @@ static void intercept_restore_known(flameprof_function *stub, uint32_t stack_wor
 #define WORDS_MAX 64u
 
 /*
- * Most arenas for functions that are far apart. A stub is placed within 4 GiB of its function,
- * because CPUs predict such calls and returns better (chunk.c), and a builtin may be in another
- * library than the program.
+ * Largest number of arenas for functions that are far apart. A stub is placed within 4 GiB of its
+ * function, because CPUs predict such calls and returns better (chunk.c). A builtin may be in a
+ * library that is far from the program.
  */
 #define FAR_MAX	  16u
 #define FAR_SHIFT 32
 
-static struct flameprof_arena *arenas; /* atomic; linked by next_intercept; never freed */
-static uint32_t status; /* atomic: enum flameprof_stub_status of the last attempt to make a stub */
+/* Atomic: list by next_intercept, of arenas that are never freed. */
+static struct flameprof_arena *arenas;
+/* Atomic: enum flameprof_stub_status of the last attempt to make a stub. */
+static uint32_t status;
 
 void intercept_prepare(struct arch_stub_shape *shape)
 {
@@ -216,7 +231,10 @@ static int is_near(const struct flameprof_arena *arena, flameprof_function *orig
 	return (uintptr_t)arena->near >> FAR_SHIFT == (uintptr_t)original >> FAR_SHIFT;
 }
 
-/* Find an arena for @words, near @original unless there are too many. Returns NULL if none. */
+/*
+ * Find an arena for stubs with @words stack words, near @original; if there are FAR_MAX such
+ * arenas, a far one will do. Returns NULL if there is none.
+ */
 static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *original)
 {
 	struct flameprof_arena *arena = __atomic_load_n(&arenas, __ATOMIC_ACQUIRE);
@@ -234,7 +252,7 @@ static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *or
 	return fitting < FAR_MAX ? NULL : far;
 }
 
-/* Find or make an arena. If two threads make one at once, both arenas are used. */
+/* Find or make an arena. If two threads make an arena at once, both arenas are used. */
 static int get_arena(struct flameprof_arena **out, uint32_t words, flameprof_function *original)
 {
 	struct arch_stub_shape shape = {.stack_words = words, .intercept = 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of functions, changed in place or copied. Nothing is remembered of a writable table,
- * because its entries are recognised as stubs by their addresses. A copy is one block, which does
- * not move while it is in use; the same table is not copied twice.
+ * Tables of functions, changed in place or, if read-only, in a copy. No list of writable tables is
+ * kept, because their entries are recognised as stubs by their addresses. A copy is one block that
+ * does not move while it is in use, and a table has at most one copy.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,9 +16,10 @@
 
 struct copy {
 	struct copy *next;
-	flameprof_function **source; /* the host's own */
+	flameprof_function **source; /* the host's own table */
 	size_t n;
-	size_t users; /* number of times that it was handed out */
+	/* How many calls got this copy. */
+	size_t users;
 	flameprof_function *entry[];
 };
 
@@ -28,9 +29,9 @@ static struct copy *copies;
 static FORK_LOCK(watch_forks, lock, (void)0)
 
 /*
- * Can the whole table be written? Read /proc/self/maps, because other tests write to the table, or
- * are answered "yes" by emulators (madvise(2)). Without /proc return 0: then the table is copied,
- * which is always correct.
+ * Returns 1 if the whole table can be written. Reads /proc/self/maps, because the other ways to
+ * find out write to the table, or emulators always answer "yes" (madvise(2)). Without /proc it
+ * returns 0: then the table is copied, which is always correct.
  */
 static int is_writable(flameprof_function **table, size_t n)
 {
@@ -59,7 +60,10 @@ static void store_entry(flameprof_function **entry, flameprof_function *function
 		__atomic_store_n(entry, function, __ATOMIC_RELEASE);
 }
 
-/* Make the stubs for @table in @stubs. Returns how many entries change, or -errno. */
+/*
+ * Make the stubs for @table in @stubs. Returns how many of them differ from the table's entries, or
+ * -errno.
+ */
 static int make_stubs(flameprof_function *const *table, size_t n, const char *const *names,
 	const struct flameprof_signature *signatures, flameprof_function **stubs)
 {
@@ -79,7 +83,9 @@ static int make_stubs(flameprof_function *const *table, size_t n, const char *co
 	return changed;
 }
 
-/* Find the copy of @source, or the one with @entries. Context: lock is held. */
+/*
+ * Returns the copy of @source, or the copy whose table is @entries, or NULL. Context: lock is held.
+ */
 static struct copy *find_copy(flameprof_function *const *source, flameprof_function *const *entries)
 {
 	struct copy *copy = copies;
@@ -89,7 +95,10 @@ static struct copy *find_copy(flameprof_function *const *source, flameprof_funct
 	return copy;
 }
 
-/* Find or make the copy of @source; count one more user. NULL: no memory. Context: lock is held. */
+/*
+ * Find or make the copy of @source, and count one more user. Returns NULL without memory. Context:
+ * lock is held.
+ */
 static struct copy *ref_copy(flameprof_function **source, size_t n)
 {
 	struct copy *copy = find_copy(source, NULL);
@@ -120,7 +129,7 @@ static int write_copy(flameprof_function ***table, size_t n, flameprof_function 
 	for (size_t i = 0; copy && i < n; i++) {
 		flameprof_function *original = copy->entry[i];
 
-		/* Keep an existing stub of the same function, whatever its name. */
+		/* Keep a stub of the same function that is there already, whatever its name. */
 		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
 			store_entry(&copy->entry[i], stubs[i]);
 	}
@@ -156,7 +165,10 @@ int flameprof_intercept_table(flameprof_function ***table, size_t n, const char 
 	return error ? error : changed;
 }
 
-/* If *@table is a copy, make it the host's own again. Returns 1; 0 if it is none; or -EINVAL. */
+/*
+ * If *@table is a copy, make *@table the host's own table again and free the copy after its last
+ * user. Returns 1; 0 if *@table is not a copy; or -EINVAL for another size.
+ */
 static int unref_copy(flameprof_function ***table, size_t n)
 {
 	struct copy *copy;

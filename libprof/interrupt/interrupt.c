@@ -57,8 +57,10 @@ extern __thread volatile uint32_t own_ticks STATIC_STORAGE
 	__attribute__((alias("flameprof_interrupt_ticks"), visibility("hidden")));
 
 enum own_state {
-	INSIDE = 1, /* the host's function runs on this thread */
-	MARKED = 2, /* one of the ticks is from interrupt_ticks_mark() */
+	/* the host's function runs on this thread */
+	INSIDE = 1,
+	/* one of the ticks is from interrupt_ticks_mark() */
+	MARKED = 2,
 	COUNTED = 4, /* counted in interrupt.inside */
 };
 
@@ -193,7 +195,8 @@ void flameprof_interrupt_take(void)
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX (10 * CLOCK_NS_PER_S)
 
-static pthread_key_t key; /* the thread's interrupt_thread, or &was_registered */
+/* the thread's interrupt_thread, or &was_registered */
+static pthread_key_t key;
 static struct interrupt_thread was_registered;
 static int init_error;
 static int has_key; /* atomic */

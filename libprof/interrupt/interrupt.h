@@ -38,14 +38,17 @@ void interrupt_take(void);
 /* One registered thread. Allocated from the heap, not in the thread's storage. */
 struct interrupt_thread {
 	struct interrupt_thread *next;
-	volatile uint32_t *ticks; /* atomic; raised by the timer, zeroed by the thread */
+	/* atomic; raised by the timer, zeroed by the thread */
+	volatile uint32_t *ticks;
 	unsigned char *flag;	  /* atomic; NULL: none */
 	void (*tick)(void *context); /* NULL: none */
 	void *tick_context;
 	flameprof_interrupt_function *function; /* its own; NULL: interrupt.function */
 	void *context;				/* for `function` */
-	uint64_t period_ns; /* its own, or interrupt.period_ns; 0: it gets no ticks now */
-	uint64_t due_ns;    /* CLOCK_MONOTONIC time of its next tick, if period_ns */
+	/* its own, or interrupt.period_ns; 0: it gets no ticks now */
+	uint64_t period_ns;
+	/* CLOCK_MONOTONIC time of its next tick, if period_ns */
+	uint64_t due_ns;
 	/*
 	 * Robust mutex, locked by the thread while it is registered. If the thread ends by a system
 	 * call, without libc, the kernel marks the mutex before another thread can learn of the
@@ -61,12 +64,14 @@ struct interrupt {
 	 */
 	pthread_mutex_t lock;
 	struct interrupt_thread *threads;
-	struct interrupt_thread *spare; /* fork child: of the parent's other threads */
+	/* fork child: of the parent's other threads */
+	struct interrupt_thread *spare;
 	/*
 	 * Set by flameprof_interrupt_enable(), for threads without a function of their own. A
 	 * period without a function: flameprof_interrupt_disable() waits until `inside` is 0.
 	 */
-	uint64_t begin_ns;		/* start of the periods, CLOCK_MONOTONIC */
+	/* start of the periods, CLOCK_MONOTONIC */
+	uint64_t begin_ns;
 	uint64_t period_ns;		/* atomic; 0: not enabled */
 	void *context;			/* written before `function` */
 	flameprof_interrupt_function *function; /* atomic; NULL: not enabled */

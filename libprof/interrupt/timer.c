@@ -267,8 +267,10 @@ enum timer_state {
 static struct {
 	enum timer_state state;
 	pthread_t id; /* valid in RUNS and ENDED */
-	uint32_t generation; /* a timer thread of another generation ends */
-	uint64_t wakes_ns;   /* next tick; UINT64_MAX: idle; 0: the thread has not run yet */
+	/* a timer thread of another generation ends */
+	uint32_t generation;
+	/* next tick; UINT64_MAX: idle; 0: the thread has not run yet */
+	uint64_t wakes_ns;
 	uint32_t bell; /* atomic, futex */
 } timer;
 

@@ -142,9 +142,11 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 /* Prefixes of comments; one comment for each fact. */
 #define PPROF_COMMENT_TITLE   "title: "
-#define PPROF_COMMENT_FILTERS "filters: " /* then the filters that left out stacks and frames */
+/* then the filters that left out stacks and frames */
+#define PPROF_COMMENT_FILTERS "filters: "
 #define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of dropped samples */
 #define PPROF_COMMENT_RUNS    "runs: "	  /* then the number of merged runs */
-#define PPROF_COMMENT_MARK    "mark: "	  /* then milliseconds.microseconds, thread and text */
+/* then milliseconds.microseconds, thread and text */
+#define PPROF_COMMENT_MARK    "mark: "
 
 #endif

@@ -35,9 +35,11 @@ struct file {
 /* What the dynamic section says. */
 struct dynamic {
 	int is_whole, has_soname, is_pie, has_needed;
-	uint64_t needed;  /* the first one's offset in the strings */
+	/* the first one's offset in the strings */
+	uint64_t needed;
 	uint64_t soname;
-	uint64_t strings; /* address of these in the unmoved image */
+	/* address of these in the unmoved image */
+	uint64_t strings;
 };
 
 static void read_first(struct file *file, int descriptor)

@@ -10,13 +10,16 @@
 #include <stdint.h>
 
 enum elf_program_kind {
-	ELF_PROGRAM_DYNAMIC,	/* its loader is glibc's, as far as names tell */
+	/* its loader is glibc's, as far as names tell */
+	ELF_PROGRAM_DYNAMIC,
 	ELF_PROGRAM_LOADER,	/* ld.so itself, run as "ld.so ./program" */
 	ELF_PROGRAM_STATIC,	/* nobody loads libraries for it */
-	ELF_PROGRAM_OTHER_LIBC, /* it cannot start with our library; or its loader */
+	/* it cannot start with our library; or its loader */
+	ELF_PROGRAM_OTHER_LIBC,
 	/* It needs no library: threads and signals are its own affair, as Go's without cgo. */
 	ELF_PROGRAM_NO_LIBC,
-	ELF_PROGRAM_OTHER_CPU,	/* or word size, or byte order; of the rest nothing is filled */
+	/* or word size, or byte order; of the rest nothing is filled */
+	ELF_PROGRAM_OTHER_CPU,
 };
 
 struct elf_program {

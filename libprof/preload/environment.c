@@ -38,7 +38,8 @@
 /* Stacks may be small. An environment of more than some 900 variables is not changed. */
 #define ROOM_BYTES 8192
 
-#define FIRST_BYTES	 256 /* BINPRM_BUF_SIZE: what the kernel reads to recognise a file */
+/* BINPRM_BUF_SIZE: what the kernel reads to recognise a file */
+#define FIRST_BYTES	 256
 #define INTERPRETERS_MAX 5
 #define SHELL		 "/bin/sh" /* runs text without "#!", as execvp() has it */
 
@@ -72,7 +73,8 @@ static const char *channel_of_run(void)
 
 const char *preload_library_path(void)
 {
-	static AT_START const char *known; /* atomic: whoever writes it writes the same */
+	/* atomic: whoever writes it writes the same */
+	static AT_START const char *known;
 	const char *path = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	const struct link_map *map = NULL;
 	struct unwind_module module;
@@ -270,7 +272,8 @@ char *const *preload_environment(const struct preload_handover *handover, void *
 /* Does the kernel change the user or group for the program? Then ld.so ignores LD_PRELOAD. */
 static int changes_ids(int descriptor, const struct stat *status)
 {
-	mode_t group = S_ISGID | S_IXGRP; /* without x it once meant mandatory locking */
+	/* without x it once meant mandatory locking */
+	mode_t group = S_ISGID | S_IXGRP;
 	struct statfs mount;
 
 	if (!((status->st_mode & S_ISUID) && (long)status->st_uid != arch_syscall0(SYS_getuid)) &&

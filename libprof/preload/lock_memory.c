@@ -52,7 +52,8 @@ struct range {
 /* What is unmapped during a call. */
 struct absent {
 	struct range pool;
-	long kept; /* where a page of the pool stays mapped */
+	/* where a page of the pool stays mapped */
+	long kept;
 	struct range tables[RANGES_MAX];
 	unsigned count;
 };

@@ -42,7 +42,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 struct wait {
 	struct sampler_thread *thread;
 	uint32_t was_held;
-	struct sampler_wait before; /* of a wait that the handler of another signal interrupted */
+	/* of a wait that the handler of another signal interrupted */
+	struct sampler_wait before;
 };
 
 /*

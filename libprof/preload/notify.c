@@ -18,7 +18,8 @@
 #define NOTIFIED_MAX 256u
 
 struct notified {
-	uint32_t state; /* atomic: enum notified_state; the rest is not written once READY */
+	/* atomic: enum notified_state; the rest is not written once READY */
+	uint32_t state;
 	void (*function)(union sigval);
 	union sigval value;
 };

@@ -69,15 +69,22 @@ int preload_is_confined(void);
 
 /* The environment of an image that is about to be exec'd, and why the library will not be in it. */
 struct preload_handover {
-	char *const *given;	    /* the environment, borrowed; may be NULL */
-	char *variable;		    /* its last LD_PRELOAD, which ld.so reads; NULL: none */
+	/* the environment, borrowed; may be NULL */
+	char *const *given;
+	/* its last LD_PRELOAD, which ld.so reads; NULL: none */
+	char *variable;
 	const char *library;	    /* path of this library, borrowed */
-	int is_added, is_dropped;   /* the library is added to or removed from @variable */
-	const char *channel;	    /* WIRE_ENV to be added; borrowed; NULL: not added */
-	size_t bytes;		    /* for preload_environment(); 0: @given is used as it is */
-	enum wire_unprofiled cause; /* why the library will not be in it; 0: it will */
+	/* the library is added to or removed from @variable */
+	int is_added, is_dropped;
+	/* WIRE_ENV to be added; borrowed; NULL: not added */
+	const char *channel;
+	/* for preload_environment(); 0: @given is used as it is */
+	size_t bytes;
+	/* why the library will not be in it; 0: it will */
+	enum wire_unprofiled cause;
 	int is_counted;		    /* @cause was counted in the arena */
-	int is_unseen; /* a seccomp filter was installed unseen: make no more calls */
+	/* a seccomp filter was installed unseen: make no more calls */
+	int is_unseen;
 };
 
 /* Value for @directory: search the file along PATH, as execvp() does. */

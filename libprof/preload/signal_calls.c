@@ -13,7 +13,8 @@
 #include "libprof/sampler/own_signal.h"
 
 #define NO_SIGNAL 65 /* above the kernel's highest */
-#define NO_HOW	  3  /* none of SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
+/* none of SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
+#define NO_HOW	  3
 
 static struct sigaction action_from_kernel(const struct kernel_action *kernel)
 {

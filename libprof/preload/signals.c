@@ -175,9 +175,11 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 
 /* Stack that the handler uses below the kernel's frame; tests/lint/lint_stack.py checks it. */
 #define HANDLER_BYTES	   640
-#define KERNEL_MINSIGSTKSZ 2048 /* the kernel refuses a smaller alternate stack */
+/* the kernel refuses a smaller alternate stack */
+#define KERNEL_MINSIGSTKSZ 2048
 
-static uint32_t is_any_small; /* atomic: some thread has set a stack that is too small */
+/* atomic: some thread has set a stack that is too small */
+static uint32_t is_any_small;
 
 /*
  * AT_MINSIGSTKSZ is never less than a signal frame. Compare with it first, because computing the

@@ -135,7 +135,8 @@ static void arm_with_stack(struct sampler_thread *thread)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t top = (uintptr_t)pthread_self();
-	uintptr_t bytes = thread->stack_hi; /* until here the size that the creator asked for */
+	/* until here the size that the creator asked for */
+	uintptr_t bytes = thread->stack_hi;
 	uintptr_t low;
 
 	if (top <= here || top - here > bytes)

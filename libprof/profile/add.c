@@ -77,11 +77,15 @@ int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid
 /* The entries of a sample that were found, and those still missing. */
 struct found {
 	const struct profile_image *image;
-	uint32_t number;	       /* of the thread with the weight, in the image */
+	/* of the thread with the weight, in the image */
+	uint32_t number;
 	uint32_t thread;	       /* index + 1, 0: missing */
-	struct profile_thread *recent; /* remembered facts of a thread without entry, or NULL */
-	int is_unshown;		       /* it gets no entry, because no more times are kept */
-	uint32_t depth;		       /* number of frames found, from the outermost on */
+	/* remembered facts of a thread without entry, or NULL */
+	struct profile_thread *recent;
+	/* it gets no entry, because no more times are kept */
+	int is_unshown;
+	/* number of frames found, from the outermost on */
+	uint32_t depth;
 	uint32_t node;		       /* the node of the last frame found */
 	uint32_t stack;		       /* index + 1, 0: missing */
 	uint64_t time_ns;

@@ -27,19 +27,23 @@ struct names_module {
 	uint32_t number; /* as in frames */
 	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
 	uint64_t start, end, bias;
-	uint64_t time_ns; /* CLOCK_MONOTONIC when it was mapped; 0: unknown */
+	/* CLOCK_MONOTONIC when it was mapped; 0: unknown */
+	uint64_t time_ns;
 	uint32_t path;	  /* offset in `strings` */
 	uint32_t build_id_bytes;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
-	uint32_t segments; /* 0: program headers unreadable or not read */
-	uint32_t image;	   /* index in the profile, 0 if there is one image */
+	/* 0: program headers unreadable or not read */
+	uint32_t segments;
+	/* index in the profile, 0 if there is one image */
+	uint32_t image;
 	struct names_segment segment[NAMES_SEGMENTS];
 };
 
 /* A range of the code space: generated code, or a virtual machine's function without code. */
 struct names_code {
 	uint64_t space, bytes;
-	uint64_t start; /* address in memory; 0: a machine's function */
+	/* address in memory; 0: a machine's function */
+	uint64_t start;
 	uint32_t name;	/* offset in `strings` */
 	uint32_t file;	/* number of its source file, 0: none */
 	uint32_t line;	/* 0: none */
@@ -48,12 +52,15 @@ struct names_code {
 
 /* All zero is an empty table. */
 struct names {
-	struct pages modules; /* struct names_module, in the order of addition */
+	/* struct names_module, in the order of addition */
+	struct pages modules;
 	uint32_t module_count;
 	struct lookup module_lookup; /* by image and number */
-	struct pages codes;	/* struct names_code, sorted by space, none overlapping */
+	/* struct names_code, sorted by space, none overlapping */
+	struct pages codes;
 	uint32_t code_count;
-	struct pages files; /* uint32_t, by number - 1: offset in `strings`; distinct */
+	/* uint32_t, by number - 1: offset in `strings`; distinct */
+	struct pages files;
 	uint32_t file_count;
 	struct lookup file_lookup;
 	struct pages strings; /* NUL-terminated; offset 0 is "" */

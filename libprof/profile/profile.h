@@ -37,7 +37,8 @@
 struct profile_config {
 	uint64_t period_ns;
 	enum flameprof_clock clock;
-	size_t limit_bytes; /* limit of all memory; 0: only PROFILE_*_MAX */
+	/* limit of all memory; 0: only PROFILE_*_MAX */
+	size_t limit_bytes;
 	const char *title;  /* copied; NULL: none */
 };
 
@@ -46,49 +47,66 @@ struct profile_config {
  * profiles itself has one image for all runs of the profiler.
  */
 struct profile_image {
-	uint64_t id;	    /* of a process that profiles itself: the profiler's run */
+	/* of a process that profiles itself: the profiler's run */
+	uint64_t id;
 	uint64_t parent;    /* image that forked it, 0 after an exec */
 	uint32_t pid, ppid; /* in its own pid namespace */
 	uint32_t root;	    /* root node of all its stacks */
 	uint32_t root_hash;
 	uint64_t start_ns;		   /* CLOCK_MONOTONIC */
-	uint64_t start_cpu_ns, end_cpu_ns; /* of the process; end: when it left or was last seen */
+	/* of the process; end: when it left or was last seen */
+	uint64_t start_cpu_ns, end_cpu_ns;
 	/* Reported by the image itself when it left, if it did. */
-	uint64_t threads_ns;   /* CPU time of its threads while sampled */
-	uint64_t children_ns;  /* CPU time of children it waited for, and of their descendants */
-	uint64_t children_kib; /* resident memory of the largest of them */
-	uint64_t after_leave;  /* weight sampled after it left, beyond what was credited */
-	uint64_t unrecorded;   /* weight delivered but dropped, torn or paused */
-	uint32_t live_threads; /* sampled threads alive when it ended */
+	/* CPU time of its threads while sampled */
+	uint64_t threads_ns;
+	/* CPU time of children it waited for, and of their descendants */
+	uint64_t children_ns;
+	/* resident memory of the largest of them */
+	uint64_t children_kib;
+	/* weight sampled after it left, beyond what was credited */
+	uint64_t after_leave;
+	/* weight delivered but dropped, torn or paused */
+	uint64_t unrecorded;
+	/* sampled threads alive when it ended */
+	uint32_t live_threads;
 	uint32_t signal;       /* sampling signal; 0: unknown */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time without samples, by cause */
 	uint64_t short_threads;			      /* of WIRE_UNSAMPLED_SHORT */
-	struct pages words; /* struct names of its code; not for the first image */
+	/* struct names of its code; not for the first image */
+	struct pages words;
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
-	uint8_t from_outside; /* sampled by a tracer, which found it running */
+	/* sampled by a tracer, which found it running */
+	uint8_t from_outside;
 	uint8_t end_is_reported;
 	uint8_t left_paused;
-	uint8_t went_on; /* ran on unsampled after it had reported its end */
+	/* ran on unsampled after it had reported its end */
+	uint8_t went_on;
 	uint8_t left_by_exec;
 	uint8_t ended;
-	uint8_t is_displaced; /* the signal had another handler at the end */
-	uint8_t unsampled;    /* not readable: all its time is credit without a stack */
-	uint8_t is_refused;   /* `unsampled` because tracing is forbidden; else it was too short */
-	uint8_t still_runs;   /* it ran when recording ended; end_cpu_ns was read then */
+	/* the signal had another handler at the end */
+	uint8_t is_displaced;
+	/* not readable: all its time is credit without a stack */
+	uint8_t unsampled;
+	/* `unsampled` because tracing is forbidden; else it was too short */
+	uint8_t is_refused;
+	/* it ran when recording ended; end_cpu_ns was read then */
+	uint8_t still_runs;
 };
 
 /* 12 bytes: the frame is split, so that there is no padding. */
 struct profile_node {
 	uint32_t parent;
-	uint32_t frame_low, frame_high; /* in a root: WIRE_FRAME_BY_FP and image index */
+	/* in a root: WIRE_FRAME_BY_FP and image index */
+	uint32_t frame_low, frame_high;
 };
 
 /* A stack, distinct by thread, node, kind and end. 28 bytes. */
 struct profile_stack {
 	uint64_t weight;
 	uint32_t thread;    /* index */
-	uint32_t node;	    /* leaf; the image's root if there is no stack */
+	/* leaf; the image's root if there is no stack */
+	uint32_t node;
 	uint32_t path_hash; /* hash of its frames */
 	uint32_t samples;   /* records; saturates */
 	uint16_t frames;
@@ -109,7 +127,8 @@ struct profile_step {
  */
 struct profile_thread_key {
 	uint64_t image;	 /* the image's id */
-	uint32_t number; /* within the image, from struct wire_sample */
+	/* within the image, from struct wire_sample */
+	uint32_t number;
 };
 
 struct profile_thread {
@@ -122,7 +141,8 @@ struct profile_thread {
 	uint16_t last_frames;
 	uint8_t last_end;
 	uint8_t pad;
-	uint64_t last_ns; /* time of the last sample on that stack */
+	/* time of the last sample on that stack */
+	uint64_t last_ns;
 	uint64_t weight;
 	char name[WIRE_COMM_BYTES];
 };
@@ -137,22 +157,28 @@ struct profile_mark {
 struct profile_totals {
 	struct wire_counters counts;
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
-	uint32_t processes;	   /* images linked by exec count once; 0: not counted */
+	/* images linked by exec count once; 0: not counted */
+	uint32_t processes;
 	/*
 	 * The sampling signal if it killed the run's program, which had reset the signal's action
 	 * by a system call of its own; else 0.
 	 */
 	uint32_t killed_by;
-	uint32_t signal;      /* sampling signal; 0: no program was sampled by one */
-	uint32_t timer_error; /* errno of the last of counts.timerless_threads */
+	/* sampling signal; 0: no program was sampled by one */
+	uint32_t signal;
+	/* errno of the last of counts.timerless_threads */
+	uint32_t timer_error;
 	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
-	uint64_t short_lives; /* threads and processes of WIRE_UNSAMPLED_SHORT */
-	uint64_t cpu_ns;      /* CPU time of all images; from the kernel if known */
+	/* threads and processes of WIRE_UNSAMPLED_SHORT */
+	uint64_t short_lives;
+	/* CPU time of all images; from the kernel if known */
+	uint64_t cpu_ns;
 };
 
 struct flameprof_profile {
-	struct pages_account account; /* lower limit while sampling, to reserve memory for names */
+	/* lower limit while sampling, to reserve memory for names */
+	struct pages_account account;
 	size_t limit_bytes;
 	uint64_t times_max;
 	uint64_t stretch_ns; /* resolution of times; 0: as recorded */
@@ -165,9 +191,12 @@ struct flameprof_profile {
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
 	uint64_t weight;      /* by the clock */
-	uint64_t vm_weight;   /* of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM */
-	uint64_t wait_weight; /* of WIRE_KIND_WAIT; part only with FLAMEPROF_CLOCK_ELAPSED */
-	uint64_t dropped_weight; /* weight missing, as known to the recorder */
+	/* of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM */
+	uint64_t vm_weight;
+	/* of WIRE_KIND_WAIT; part only with FLAMEPROF_CLOCK_ELAPSED */
+	uint64_t wait_weight;
+	/* weight missing, as known to the recorder */
+	uint64_t dropped_weight;
 	struct profile_totals totals;
 
 	struct pages images;
@@ -190,7 +219,8 @@ struct flameprof_profile {
 	struct pages samples; /* struct flameprof_sample */
 	uint64_t sample_count;
 
-	struct names names; /* the modules of all images, the code of the first */
+	/* the modules of all images, the code of the first */
+	struct names names;
 	struct pages marks;
 	uint32_t mark_count;
 
@@ -203,7 +233,8 @@ struct flameprof_profile {
 	uint32_t path_root;   /* its root node */
 	uint32_t path_stack;  /* index + 1 of its stack, 0: none */
 	uint32_t last_thread; /* index + 1 of the last thread looked up */
-	struct pages recent;  /* struct profile_thread of threads without entry, see profile.c */
+	/* struct profile_thread of threads without entry, see profile.c */
+	struct pages recent;
 };
 
 /* ---- making and filling ------------------------------------------------------------------------

@@ -324,7 +324,8 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 {
 	struct profile_counts before;
 	struct profile_merge merge;
-	uint32_t *undo; /* memory for the undo, so that it cannot fail */
+	/* memory for the undo, so that it cannot fail */
+	uint32_t *undo;
 	size_t undo_bytes;
 	int error;
 

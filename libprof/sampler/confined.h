@@ -15,14 +15,20 @@
  * goes: a handler's return, the clock of its samples, and who calls. */
 enum confined_part {
 	CONFINED_NAMES = 1 << 0,   /* of threads */
-	CONFINED_WAKING = 1 << 1,  /* the reader, which looks by itself before long */
-	CONFINED_MEMORY = 1 << 2,  /* that is no known stack: read by another call, word by word */
-	CONFINED_PATHS = 1 << 3,   /* of modules that are named relative to a folder */
+	/* the reader, which looks by itself before long */
+	CONFINED_WAKING = 1 << 1,
+	/* that is no known stack: read by another call, word by word */
+	CONFINED_MEMORY = 1 << 2,
+	/* of modules that are named relative to a folder */
+	CONFINED_PATHS = 1 << 3,
 	CONFINED_THREADS = 1 << 4, /* that begin */
-	CONFINED_TIMERS = 1 << 5,  /* given back: they go with their thread */
-	CONFINED_ENDS = 1 << 6,	   /* told: the process leaves as if it were killed */
+	/* given back: they go with their thread */
+	CONFINED_TIMERS = 1 << 5,
+	/* told: the process leaves as if it were killed */
+	CONFINED_ENDS = 1 << 6,
 	CONFINED_LOOKS = 1 << 7,   /* of ours for filters that nobody saw */
-	CONFINED_RESTARTS = 1 << 8, /* checks for calls that must fail: interrupted.c */
+	/* checks for calls that must fail: interrupted.c */
+	CONFINED_RESTARTS = 1 << 8,
 	CONFINED_ALL = (1 << 9) - 1
 };
 

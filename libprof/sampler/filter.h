@@ -14,7 +14,8 @@
 struct filter {
 	uintptr_t code; /* of struct sock_filter */
 	uint32_t length;
-	uint32_t has_holes; /* a part that was to be read is not there: the kernel will refuse it */
+	/* a part that was to be read is not there: the kernel will refuse it */
+	uint32_t has_holes;
 	struct unwind_window window;
 };
 

@@ -150,7 +150,8 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	}
 	if (sp >= hi || sp < __atomic_load_n(&thread->stack_lo, __ATOMIC_RELAXED))
 		return bounds;
-	bounds.lo = sp; /* below sp, the stack may not be mapped yet */
+	/* below sp, the stack may not be mapped yet */
+	bounds.lo = sp;
 	bounds.hi = hi;
 	return bounds;
 }

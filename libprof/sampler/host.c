@@ -45,7 +45,8 @@ typedef void handler_fn(int, siginfo_t *, void *);
 /* Differences between the action that the program asked for and the kernel's. */
 #define ASKED_SIGINFO 1u
 #define ASKED_MASK    2u /* our signal was in the program's mask */
-#define ASKED_GUARD   4u /* the guard is installed; cleared when another action replaces it */
+/* the guard is installed; cleared when another action replaces it */
+#define ASKED_GUARD   4u
 
 /*
  * Written before the kernel's action is set, because another thread's handler may begin at any
@@ -57,7 +58,8 @@ struct program_action {
 };
 
 static struct program_action program_action[SIGNALS];
-static AT_START uint32_t is_any_guarded; /* atomic: the guard is or was installed for some signal */
+/* atomic: the guard is or was installed for some signal */
+static AT_START uint32_t is_any_guarded;
 
 /* May samples be taken and system calls made? Not in a process that has confined itself. */
 static int is_sampling(void)
@@ -121,7 +123,8 @@ static __attribute__((noinline)) void call_blocked(
  */
 static void guard_handler(int signal, siginfo_t *info, void *context)
 {
-	static uint64_t ours; /* static, because the jump leaves this stack frame */
+	/* static, because the jump leaves this stack frame */
+	static uint64_t ours;
 	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
@@ -259,7 +262,8 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
  */
 #define KEPT 8u
 static AT_START struct sigaction actions[KEPT];
-static AT_START uint32_t claimed; /* atomic; index of the last claimed slot, modulo KEPT */
+/* atomic; index of the last claimed slot, modulo KEPT */
+static AT_START uint32_t claimed;
 static AT_START uint32_t current; /* atomic; index of the published slot */
 
 void host_set(const struct sigaction *action)

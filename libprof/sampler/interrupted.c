@@ -71,7 +71,8 @@ static int is_restartable(long nr, uint64_t second)
 	case SYS_mq_timedsend:
 	case SYS_getrandom:
 		return 1;
-	case SYS_futex: /* waits for priority-inheriting locks are always restarted */
+	/* waits for priority-inheriting locks are always restarted */
+	case SYS_futex:
 		return (second & FUTEX_CMD_MASK) == FUTEX_WAIT ||
 		       (second & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 	default:

@@ -18,18 +18,22 @@
 #define RUNTIMES_MAX	4u
 #define FUNCTIONS_FEW	2048u /* a power of two */
 #define PROBES_FEW	8u
-#define FUNCTIONS_MAX	65536u /* a power of two; at most three quarters are used */
+/* a power of two; at most three quarters are used */
+#define FUNCTIONS_MAX	65536u
 #define PROBES_MAX	64u
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count;		/* atomic */
-static const struct runtime *generator; /* atomic; the first runtime that generates code */
+/* atomic; the first runtime that generates code */
+static const struct runtime *generator;
 static struct runtime_cache cache;
 
 static struct {
-	struct runtime_module module; /* was being loaded; `dynamic` is atomic, 0: none */
-	uint32_t asked;		      /* atomic; calls of language_find_again() since */
+	/* was being loaded; `dynamic` is atomic, 0: none */
+	struct runtime_module module;
+	/* atomic; calls of language_find_again() since */
+	uint32_t asked;
 } pending;
 
 static int find_in(
@@ -111,7 +115,8 @@ int language_is_pending(void)
 struct function_entry {
 	uint64_t identity;   /* atomic; 0: free */
 	uint32_t first_line; /* atomic */
-	uint64_t published;  /* atomic; the image whose control ring contains the name */
+	/* atomic; the image whose control ring contains the name */
+	uint64_t published;
 };
 
 /*

@@ -108,7 +108,8 @@ const uint8_t *build_id_find(
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define MODULES_MAX     4096u /* further modules are WIRE_MODULE_OVER */
+/* further modules are WIRE_MODULE_OVER */
+#define MODULES_MAX     4096u
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
 #define BUILD_ID_COMPARED 8u /* bytes, which every build-id has */
@@ -122,23 +123,28 @@ struct module_entry {
 	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* its complete contents */
 	uint32_t build_id_bytes;
 	uint64_t name_hash;        /* compared if there is no build-id */
-	uint32_t next;             /* index + 1 of the next entry in the chain; 0: none */
-	uint64_t published;        /* atomic; the image whose control ring contains the record */
+	/* index + 1 of the next entry in the chain; 0: none */
+	uint32_t next;
+	/* atomic; the image whose control ring contains the record */
+	uint64_t published;
 };
 
 static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
-static uint32_t buckets[MODULES_BUCKETS]; /* atomic; index + 1 of the newest entry; 0: none */
+/* atomic; index + 1 of the newest entry; 0: none */
+static uint32_t buckets[MODULES_BUCKETS];
 
 /* The program itself, from its lowest to its highest segment. */
 static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
-	uintptr_t mapped_end; /* end of the pages of its first segment */
+	/* end of the pages of its first segment */
+	uintptr_t mapped_end;
 } program;
 
 static char program_path[PATH_MAX_BYTES];
-static uint32_t have_path; /* atomic: it is complete; concurrent writers write the same */
+/* atomic: it is complete; concurrent writers write the same */
+static uint32_t have_path;
 
 static uint64_t hash_name(const char *name)
 {

@@ -28,7 +28,8 @@
 #define IS_INSTRUMENTED UNDER_TSAN
 
 static AT_START uintptr_t
-	installed; /* atomic; the kernel's handler since ours was installed; 0 before */
+	/* atomic; the kernel's handler since ours was installed; 0 before */
+	installed;
 
 /* Returns the kernel's action, independent of interposers. */
 static struct kernel_action kernel_action(void)

@@ -81,7 +81,8 @@ struct thread_start {
 	void *(*start)(void *);
 	void *argument;
 	int error;
-	uint32_t tid; /* atomic, futex; 0 until the thread has started */
+	/* atomic, futex; 0 until the thread has started */
+	uint32_t tid;
 };
 
 static void *own_thread_main(void *argument)

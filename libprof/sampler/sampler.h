@@ -45,24 +45,35 @@ struct sampler_wait {
 
 struct sampler_thread {
 	/* These outlive a claim, because a signal of an earlier claim may still be pending. */
-	uint32_t generation; /* atomic: of the claim; compared with the one in a signal */
-	uint32_t users;	     /* atomic: number of handlers and others that use this entry now */
-	uint32_t is_claimed; /* atomic: the entry is in use, whatever the arena says of its ring */
+	/* atomic: of the claim; compared with the one in a signal */
+	uint32_t generation;
+	/* atomic: number of handlers and others that use this entry now */
+	uint32_t users;
+	/* atomic: the entry is in use, whatever the arena says of its ring */
+	uint32_t is_claimed;
 	struct wire_ring *ring;
 	uint64_t image;	 /* of the session it was claimed in */
-	uint32_t active; /* atomic: 1 while the timer exists; who clears it deletes the timer */
-	uint32_t is_disarmed; /* by sampler_disarm_all(); its due time is not credited yet */
+	/* atomic: 1 while the timer exists; who clears it deletes the timer */
+	uint32_t active;
+	/* by sampler_disarm_all(); its due time is not credited yet */
+	uint32_t is_disarmed;
 	uint32_t number;      /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer; /* kernel timer id */
 	uint32_t has_timer;
-	uint64_t armed_ns;  /* CPU time of the thread when its timer was set */
-	uint64_t first_ns;  /* CPU time of the thread at the first expiry */
-	uint64_t delivered; /* atomic: expirations that reached the handler */
+	/* CPU time of the thread when its timer was set */
+	uint64_t armed_ns;
+	/* CPU time of the thread at the first expiry */
+	uint64_t first_ns;
+	/* atomic: expirations that reached the handler */
+	uint64_t delivered;
 	uint64_t calls;	    /* of the handler */
-	uint64_t call_ns;   /* duration of the last handler call that was measured */
-	uint32_t was_long;  /* it was longer than a handler takes: another thread had the CPU */
-	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
+	/* duration of the last handler call that was measured */
+	uint64_t call_ns;
+	/* it was longer than a handler takes: another thread had the CPU */
+	uint32_t was_long;
+	/* CLOCK_MONOTONIC: no sample before that */
+	uint64_t rests_until_ns;
 	/*
 	 * Atomic, stack_hi written last: the lowest address of the stack that is known to be
 	 * mapped, and one past the highest; 0: unknown.
@@ -72,78 +83,116 @@ struct sampler_thread {
 	/* Atomic, seen_sp written last: what the handler saw of a thread with an unknown stack. */
 	uintptr_t seen_sp;
 	uintptr_t seen_self;	  /* pthread_self() */
-	uint32_t has_vm_phase;	  /* the first period of a virtual machine's time has been drawn */
-	uint64_t vm_remaining_ns; /* elapsed time that a virtual machine reported, not recorded yet
-				   */
+	/* the first period of a virtual machine's time has been drawn */
+	uint32_t has_vm_phase;
+	/* elapsed time that a virtual machine reported, not recorded yet */
+	uint64_t vm_remaining_ns;
 	/*
 	 * Atomic: the program has blocked the sampling signal in this thread. It is not really
 	 * blocked, but the program sees it in its mask.
 	 */
 	uint32_t held;
-	uint32_t unheld_pid; /* atomic: a vfork child that shares `held` and set its own mask */
+	/* atomic: a vfork child that shares `held` and set its own mask */
+	uint32_t unheld_pid;
 	struct sampler_wait wait;
 	/* For handlers of the program during which the sampling signal is blocked, see host.c: */
-	uint64_t handler_weight; /* samples that became due in them, not recorded yet */
-	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none */
+	/* samples that became due in them, not recorded yet */
+	uint64_t handler_weight;
+	/* stack pointer that the last of them returned to; 0: none */
+	uintptr_t handled_sp;
 	uintptr_t handled_pc;	 /* pc that it returned to */
-	uint32_t carried;	 /* weight that was deferred to the next sample */
-	uint32_t carries;	 /* number of samples that were deferred in a row */
+	/* weight that was deferred to the next sample */
+	uint32_t carried;
+	/* number of samples that were deferred in a row */
+	uint32_t carries;
 	/* For perf events, see events.c: */
-	uintptr_t self;		  /* pthread_self(); 0: another thread made its timer */
-	uintptr_t thread_pointer; /* of the CPU; a fork child finds its entry by it */
-	uint32_t has_events;	  /* an event has come; the timer counts only time in the kernel */
-	uint64_t event_remaining_ns; /* time of events that is in no sample yet */
+	/* pthread_self(); 0: another thread made its timer */
+	uintptr_t self;
+	/* of the CPU; a fork child finds its entry by it */
+	uintptr_t thread_pointer;
+	/* an event has come; the timer counts only time in the kernel */
+	uint32_t has_events;
+	/* time of events that is in no sample yet */
+	uint64_t event_remaining_ns;
 	struct sampler_usage usage;  /* at the last expiry of its timer */
-	uint64_t event_registers;    /* hash of the registers that the last event interrupted */
-	uintptr_t runtime_state; /* the language runtime's structure for the thread, 0: unknown */
+	/* hash of the registers that the last event interrupted */
+	uint64_t event_registers;
+	/* the language runtime's structure for the thread, 0: unknown */
+	uintptr_t runtime_state;
 	struct runtime_again runtime_again; /* what was read of it */
-	uint32_t exits;			    /* rounds of thread-specific destructors so far */
+	/* rounds of thread-specific destructors so far */
+	uint32_t exits;
 	void *(*start)(void *);		    /* the program's start routine */
 	void *argument;			    /* its argument */
 	/* Atomic: the thread's end is not reported by itself; tasks.c finds it. */
 	uint32_t is_foreign;
 	/* Written by the thread that rescans the list of threads: */
-	uint32_t round;	      /* number of the last scan that found the thread */
-	uint64_t seen_cpu_ns; /* the thread's CPU time at the last scan */
+	/* number of the last scan that found the thread */
+	uint32_t round;
+	/* the thread's CPU time at the last scan */
+	uint64_t seen_cpu_ns;
 };
 
 struct sampler {
-	void *arena;		/* stays mapped; NULL: the process was never sampled */
-	uint32_t blocks;	/* number of blocks in the arena's pool, checked */
+	/* stays mapped; NULL: the process was never sampled */
+	void *arena;
+	/* number of blocks in the arena's pool, checked */
+	uint32_t blocks;
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
-	uint32_t first_ring; /* the ring whose entry is sampler_threads[0] */
+	/* the ring whose entry is sampler_threads[0] */
+	uint32_t first_ring;
 	uint32_t pid;
-	uint32_t on;	      /* atomic: threads may be claimed and armed */
-	uint32_t hosted;      /* atomic: the process profiles itself; never changes back */
-	uint32_t paused;      /* atomic: samples are counted and not recorded */
-	uint32_t markers;     /* atomic: number of calls that are writing marks and other records */
-	uint32_t signal;      /* that timers and events send; set before the handler is installed */
-	uint32_t owns_signal; /* atomic: the library's handler is installed */
+	/* atomic: threads may be claimed and armed */
+	uint32_t on;
+	/* atomic: the process profiles itself; never changes back */
+	uint32_t hosted;
+	/* atomic: samples are counted and not recorded */
+	uint32_t paused;
+	/* atomic: number of calls that are writing marks and other records */
+	uint32_t markers;
+	/* that timers and events send; set before the handler is installed */
+	uint32_t signal;
+	/* atomic: the library's handler is installed */
+	uint32_t owns_signal;
 	uint32_t namespaced;  /* its pid has no meaning for flamerun */
-	uint32_t has_events;  /* perf events of flamerun may signal threads */
-	uint32_t has_kernel;  /* samples of time in the kernel are marked; only with events */
-	uint64_t event_period_ns; /* CPU time in user mode that an event stands for */
+	/* perf events of flamerun may signal threads */
+	uint32_t has_events;
+	/* samples of time in the kernel are marked; only with events */
+	uint32_t has_kernel;
+	/* CPU time in user mode that an event stands for */
+	uint64_t event_period_ns;
 	uint32_t event_rests;	  /* as in struct wire_arena */
-	uint64_t tick_ns;	  /* length of the kernel's tick; set if events may come */
+	/* length of the kernel's tick; set if events may come */
+	uint64_t tick_ns;
 	uint64_t image;
 	/* The clock: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;
-	uint32_t is_untimed; /* no timers: only what threads report themselves is recorded */
-	uint32_t is_elapsed; /* timers use CLOCK_MONOTONIC instead of CPU time */
+	/* no timers: only what threads report themselves is recorded */
+	uint32_t is_untimed;
+	/* timers use CLOCK_MONOTONIC instead of CPU time */
+	uint32_t is_elapsed;
 	uint32_t max_depth;  /* limit of frames in a stack */
-	uint32_t ring_bytes; /* bytes that a thread may have unread; 0 at start: no limit */
-	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of this image's sampled threads */
-	uint64_t claimed_ever[WIRE_RINGS / 64]; /* atomic bitmap: entries that were ever claimed */
-	uint32_t claimed;			/* atomic: number of entries that are claimed now */
+	/* bytes that a thread may have unread; 0 at start: no limit */
+	uint32_t ring_bytes;
+	/* atomic bitmap: rings of this image's sampled threads */
+	uint64_t rings[WIRE_RINGS / 64];
+	/* atomic bitmap: entries that were ever claimed */
+	uint64_t claimed_ever[WIRE_RINGS / 64];
+	/* atomic: number of entries that are claimed now */
+	uint32_t claimed;
 	/* Atomic, only grow within an image; slot->dropped counts the same by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* of stacks as far as they were walked */
 	uint64_t dropped_marks;
-	uint32_t quit;	    /* atomic: enum wire_quit; set once the process is no longer sampled */
-	uint32_t forbidden; /* atomic: bits of enum confined_part; only grows */
-	uint32_t filters;   /* atomic: number of known seccomp filters */
-	uint32_t filters_at_start; /* of these, filters that flamerun has as well */
+	/* atomic: enum wire_quit; set once the process is no longer sampled */
+	uint32_t quit;
+	/* atomic: bits of enum confined_part; only grows */
+	uint32_t forbidden;
+	/* atomic: number of known seccomp filters */
+	uint32_t filters;
+	/* of these, filters that flamerun has as well */
+	uint32_t filters_at_start;
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));

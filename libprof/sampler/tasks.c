@@ -177,11 +177,15 @@ struct table {
 
 static struct table table;
 static uint32_t this_round;
-static uint32_t most_refused; /* threads that one rescan of this session found no ring for */
+/* threads that one rescan of this session found no ring for */
+static uint32_t most_refused;
 static uint64_t refused_image;
-static uint32_t known_link_count; /* of the list when all that is in it was known; 0: it was not */
-static uint64_t next_scan_ns;	  /* CLOCK_MONOTONIC: no other look before */
-static uint64_t scanned_cpu_ns;	  /* CPU time of the process at the last look */
+/* of the list when all that is in it was known; 0: it was not */
+static uint32_t known_link_count;
+/* CLOCK_MONOTONIC: no other look before */
+static uint64_t next_scan_ns;
+/* CPU time of the process at the last look */
+static uint64_t scanned_cpu_ns;
 
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 {
@@ -280,9 +284,11 @@ static int arm_task(uint32_t tid)
 
 /* What one rescan saw. */
 struct round {
-	uint32_t begun;	  /* own_threads_begun() from before the list was read */
+	/* own_threads_begun() from before the list was read */
+	uint32_t begun;
 	uint32_t listed;  /* threads in the list */
-	uint32_t skipped; /* of them those that may be our own, and may be not */
+	/* of them those that may be our own, and may be not */
+	uint32_t skipped;
 	uint32_t refused; /* there was no ring for them */
 };
 

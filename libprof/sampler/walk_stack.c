@@ -36,14 +36,18 @@
 #define CPUS_MAX     1024u
 
 struct walk_stack {
-	char *top;	   /* atomic: one past the end; NULL without memory */
-	uint32_t is_taken; /* atomic: acquire to take, release to give back */
+	/* atomic: one past the end; NULL without memory */
+	char *top;
+	/* atomic: acquire to take, release to give back */
+	uint32_t is_taken;
 };
 
 static AT_START struct walk_stack first; /* most processes have one thread */
 static struct walk_stack others[STACKS_MAX - 1];
-static AT_START uint32_t stacks; /* atomic: how many there are, some without memory yet */
-static uint32_t most;		 /* how many there may be; 0: not computed yet */
+/* atomic: how many there are, some without memory yet */
+static AT_START uint32_t stacks;
+/* how many there may be; 0: not computed yet */
+static uint32_t most;
 
 static struct walk_stack *stack_at(uint32_t index)
 {

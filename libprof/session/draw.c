@@ -82,7 +82,8 @@ static void drop_descriptors(void)
 /* Reset signals: the handlers are the host's; an ignored SIGCHLD would lose the exit status. */
 static void reset_signals(void)
 {
-	const uint64_t as_default[8] = {0}; /* at least a kernel's struct sigaction */
+	/* at least a kernel's struct sigaction */
+	const uint64_t as_default[8] = {0};
 
 	for (int i = 1; i <= SIGNALS; i++)
 		arch_syscall4(SYS_rt_sigaction, i, as_default, NULL, sizeof(uint64_t));

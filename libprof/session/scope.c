@@ -25,7 +25,8 @@ struct running {
 	int64_t ticket; /* 0: none */
 	pthread_t owner;
 	uintptr_t address;   /* of the scope */
-	uintptr_t stack_end; /* end of the owner's stack; 0 if the scope is not in it */
+	/* end of the owner's stack; 0 if the scope is not in it */
+	uintptr_t stack_end;
 	char *path;
 };
 

@@ -30,7 +30,8 @@
 
 enum session_phase {
 	SESSION_IDLE = 0,
-	SESSION_STARTING = 1, /* one thread prepares; others see IDLE */
+	/* one thread prepares; others see IDLE */
+	SESSION_STARTING = 1,
 	SESSION_LIVE = 2,
 	SESSION_STOPPING = 3,
 };
@@ -46,20 +47,23 @@ struct session_seen {
 };
 
 struct session {
-	int is_arena_copied; /* a fork child must empty its arena, because the kernel does not */
+	/* a fork child must empty its arena, because the kernel does not */
+	int is_arena_copied;
 	uint32_t status; /* atomic: enum flameprof_status */
 
 	pthread_mutex_t lock;
 	enum session_phase phase;
 	int has_stopper; /* a flameprof_stop() runs */
 	uint32_t
-		users; /* atomic, futex: calls that use the queue; incremented under `lock` only */
+		/* atomic, futex: calls that use the queue; incremented under `lock` only */
+		users;
 
 	pthread_mutex_t end_lock;
 
 	pthread_mutex_t counts_lock;
 	int has_counts;	 /* there was a session */
-	int is_counting; /* the counters of sampler and queue are this session's */
+	/* the counters of sampler and queue are this session's */
+	int is_counting;
 	struct flameprof_counters counts; /* since the last read */
 	struct session_seen seen;
 
@@ -67,19 +71,23 @@ struct session {
 	struct queue queue;
 	struct profile_config config;
 	char title[SESSION_TITLE_BYTES];
-	uint64_t end_ns; /* CLOCK_MONOTONIC: end of max_span_ms; 0: never */
-	int sees_births; /* interposers report new threads: fewer scans for them */
+	/* CLOCK_MONOTONIC: end of max_span_ms; 0: never */
+	uint64_t end_ns;
+	/* interposers report new threads: fewer scans for them */
+	int sees_births;
 	pthread_t worker;
 	int32_t worker_tid; /* atomic: 0: no worker */
 
 	uint32_t ending; /* atomic: the worker must end */
-	uint32_t done;	 /* atomic, futex: it has ended, and the profile is complete */
+	/* atomic, futex: it has ended, and the profile is complete */
+	uint32_t done;
 
 	/* Owned by the worker while it runs, then by the stopping thread. */
 	struct store_catalogue *catalogue;
 	struct flameprof_profile *profile;
 	uint64_t tick_ns; /* when the next check is due */
-	uint32_t bell;	  /* the doorbell's value when the rings were emptied last */
+	/* the doorbell's value when the rings were emptied last */
+	uint32_t bell;
 };
 
 extern struct session session __attribute__((visibility("hidden")));

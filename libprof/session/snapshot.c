@@ -337,8 +337,10 @@ void snapshot_signal_name(char *out, int signal)
 
 static struct snapshot_settings settings;
 static char signal_name[NAME_BYTES];
-static AT_START uint32_t is_busy; /* atomic, futex: a snapshot is being taken or drawn */
-static uint32_t is_ending; /* atomic: the program ends, so the snapshot must end, too */
+/* atomic, futex: a snapshot is being taken or drawn */
+static AT_START uint32_t is_busy;
+/* atomic: the program ends, so the snapshot must end, too */
+static uint32_t is_ending;
 
 /* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: no limit). Returns their number. */
 static uint32_t wait_for_requests(uint64_t until_ns)
@@ -472,7 +474,8 @@ static void begin_snapshots(const char *text)
 	}
 	if (!settings.signal)
 		return;
-	tzset(); /* then localtime_r() in the thread does not read TZ */
+	/* then localtime_r() in the thread does not read TZ */
+	tzset();
 	snapshot_signal_name(signal_name, settings.signal);
 	/* The thread, the handler and the fork handlers outlive a dlclose(). */
 	stay_loaded();

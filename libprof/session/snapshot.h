@@ -47,8 +47,10 @@ struct snapshot_settings {
 	unsigned rate_hz;
 	enum flameprof_clock clock;
 	uint64_t duration_ns;
-	char folder[PATH_MAX];	/* ends with a slash; "" if the output is absolute */
-	char output[PATH_MAX];	/* in that folder; host and variables expanded, pid and time not */
+	/* ends with a slash; "" if the output is absolute */
+	char folder[PATH_MAX];
+	/* in that folder; host and variables expanded, pid and time not */
+	char output[PATH_MAX];
 };
 
 /*
@@ -74,8 +76,10 @@ void snapshot_signal_name(char *out, int signal);
 
 /* Shared by the handler and the thread. */
 struct snapshot_requests {
-	uint32_t count; /* atomic, futex: signals not yet handled */
-	int32_t pid;	/* owner; a vfork child runs the handler in its parent's memory */
+	/* atomic, futex: signals not yet handled */
+	uint32_t count;
+	/* owner; a vfork child runs the handler in its parent's memory */
+	int32_t pid;
 };
 
 extern struct snapshot_requests snapshot_requests __attribute__((visibility("hidden")));

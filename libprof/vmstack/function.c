@@ -277,8 +277,10 @@ _Static_assert(sizeof(struct wire_function) + 2 * (FUNCTION_NAME_BYTES + 1) + 8 
 
 /* Under function_lock(). */
 static struct function *waiting;
-static uint64_t waiting_image; /* image of the list; for another image, the list is empty */
-static uint32_t has_waiting;   /* atomic; checked before the lock is taken */
+/* image of the list; for another image, the list is empty */
+static uint64_t waiting_image;
+/* atomic; checked before the lock is taken */
+static uint32_t has_waiting;
 
 /* Room left for records of modules, which handlers write, and of marks. They cannot wait. */
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)

@@ -20,8 +20,10 @@
 /* A function. Only the fields marked as atomic change; never freed. */
 struct function {
 	uint64_t space;	    /* address in the code space */
-	uint64_t published; /* atomic: number of the image in whose control ring the name is */
-	uint64_t waiting;   /* under the lock: the image whose waiting list it was put in */
+	/* atomic: number of the image in whose control ring the name is */
+	uint64_t published;
+	/* under the lock: the image whose waiting list it was put in */
+	uint64_t waiting;
 	struct function *next_waiting;
 	uint64_t hash;
 	uint32_t line;
@@ -33,7 +35,8 @@ struct function {
 
 /* Cache for the file of the previous frame, because neighbours often share it. All zero: empty. */
 struct function_file {
-	const char *file; /* compared as a pointer, only within one call of the host */
+	/* compared as a pointer, only within one call of the host */
+	const char *file;
 	uint32_t bytes;	  /* without NUL */
 	uint64_t hash;
 };

@@ -38,12 +38,14 @@ struct sampler_thread;
 
 struct vm_stack {
 	struct sampler_thread *thread; /* the calling thread */
-	uintptr_t caller;	       /* return address of flameprof_record_vm_stack() */
+	/* return address of flameprof_record_vm_stack() */
+	uintptr_t caller;
 	const uint64_t *words;	       /* frames, innermost first */
 	uint32_t count;
 	uint32_t weight;
 	uint8_t end;  /* enum wire_end, of the words */
-	int is_above; /* native frames follow the words, from the caller on */
+	/* native frames follow the words, from the caller on */
+	int is_above;
 };
 
 /* Most frames of this library between record_walk() and the caller. */

@@ -123,7 +123,8 @@ static const struct wait_call {
 	{"execve", "disk", SYS_execve, 0},
 	{"exit_group", "", SYS_exit_group, 0},
 	{"exit", "", SYS_exit, 0},
-#ifdef SYS_poll /* newer CPUs have only the calls above */
+/* newer CPUs have only the calls above */
+#ifdef SYS_poll
 	{"poll", "io", SYS_poll, IS_REST},
 	{"select", "io", SYS_select, IS_REST},
 	{"epoll_wait", "io", SYS_epoll_wait, IS_REST},

@@ -30,8 +30,10 @@
 #include "libprof/waits/wait_leaf.h"
 
 #define TRIES		2	    /* walks until one was not disturbed */
-#define LATE_NS		300000UL    /* a second observation is not made if the first was later */
-#define STACK_BYTES_MAX (64u << 20) /* of all threads; stacks beyond it are walked each time */
+/* a second observation is not made if the first was later */
+#define LATE_NS		300000UL
+/* of all threads; stacks beyond it are walked each time */
+#define STACK_BYTES_MAX (64u << 20)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

@@ -19,9 +19,11 @@
 
 /* A futex that a thread sleeps on. */
 struct wait_lock {
-	uint64_t address; /* 0: it sleeps on no futex that may be a lock */
+	/* 0: it sleeps on no futex that may be a lock */
+	uint64_t address;
 	uint32_t command; /* FUTEX_WAIT, ... */
-	uint32_t value;	  /* that the futex had when the thread went to sleep */
+	/* that the futex had when the thread went to sleep */
+	uint32_t value;
 };
 
 struct wait_thread;
@@ -30,8 +32,10 @@ struct wait_thread;
 struct wait_process {
 	pid_t pid; /* 0: the calling process */
 	uint64_t image;
-	void *target;	/* the caller's object for it, which identifies it here */
-	bool is_paused; /* it has paused its sampling: its waits are not recorded */
+	/* the caller's object for it, which identifies it here */
+	void *target;
+	/* it has paused its sampling: its waits are not recorded */
+	bool is_paused;
 };
 
 /* Totals of a thread, from when it was first observed to its end. */
@@ -107,14 +111,19 @@ struct waits_calls {
 struct wait_thread {
 	pid_t tid;
 	uint32_t number; /* within the image; 0: not known yet */
-	int clock, call; /* descriptors of its "schedstat" and "syscall", -1: not open */
-	bool is_asleep;	 /* at the last observation it slept, on `stack` */
-	bool is_awake;	 /* at the last observation it ran, having waited since the one before */
+	/* descriptors of its "schedstat" and "syscall", -1: not open */
+	int clock, call;
+	/* at the last observation it slept, on `stack` */
+	bool is_asleep;
+	/* at the last observation it ran, having waited since the one before */
+	bool is_awake;
 	bool is_gone;	 /* it has ended */
 	bool is_over;	 /* its totals have been recorded */
 	char comm[WIRE_COMM_BYTES]; /* its name when that was last read */
-	uint32_t announced;	    /* reader->announced when it was last recorded */
-	uint64_t begun_ns;	    /* when its account began, CLOCK_MONOTONIC */
+	/* reader->announced when it was last recorded */
+	uint32_t announced;
+	/* when its account began, CLOCK_MONOTONIC */
+	uint64_t begun_ns;
 	struct procfs_clock begun;  /* the kernel's clocks of it then */
 	uint64_t seen_ns;	    /* the last observation */
 	struct procfs_clock seen;   /* the kernel's clocks of it then */
@@ -122,15 +131,18 @@ struct wait_thread {
 	int64_t carried_ns;
 	/* Not recorded yet: asleep on `stack`, ready to run, and waiting on an unknown stack. */
 	uint64_t asleep_ns, ready_ns, unknown_ns;
-	uint64_t remaining_ns; /* remainder below one period when it was last recorded */
+	/* remainder below one period when it was last recorded */
+	uint64_t remaining_ns;
 	uint64_t recorded_ns;  /* when it was last recorded */
 	uint64_t paused_ns;    /* waited while sampling was paused */
-	uint64_t *stack;       /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
+	/* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
+	uint64_t *stack;
 	uint32_t frames;
 	uint8_t end;	       /* enum wire_end */
 	uintptr_t walk_state;  /* for walk(); 0 at first */
 	struct wait_lock lock; /* that it may sleep on */
-	pid_t holder;	       /* thread that held the lock during `asleep_ns`; 0: not known */
+	/* thread that held the lock during `asleep_ns`; 0: not known */
+	pid_t holder;
 };
 
 /* Size of the table of details, a power of two. */
@@ -142,16 +154,21 @@ struct wait_reader {
 	uint64_t period_ns;
 	uint64_t due_ns;  /* when the current round was due */
 	uint64_t *frames; /* room for WIRE_MAX_DEPTH + 1 */
-	uint64_t *held;	  /* room for WIRE_MAX_DEPTH + 1: a stack with its lock's holder */
+	/* room for WIRE_MAX_DEPTH + 1: a stack with its lock's holder */
+	uint64_t *held;
 	/* The threads of the process that is observed, by tid; borrowed. */
 	struct wait_thread *threads;
 	unsigned thread_count;
-	unsigned files, files_max; /* descriptors that are open, and their limit */
+	/* descriptors that are open, and their limit */
+	unsigned files, files_max;
 	size_t stack_bytes;	   /* of all threads' stacks */
-	uint32_t announced;	   /* from 1; when it changes, threads are recorded again */
-	uint64_t *details; /* hashes of recorded texts, 0: none; NULL: texts are not wanted */
+	/* from 1; when it changes, threads are recorded again */
+	uint32_t announced;
+	/* hashes of recorded texts, 0: none; NULL: texts are not wanted */
+	uint64_t *details;
 	unsigned detail_count;
-	uint64_t walks, changed; /* walks; walks during which the thread ran */
+	/* walks; walks during which the thread ran */
+	uint64_t walks, changed;
 };
 
 /* Find thread @tid in @count threads sorted by tid. Returns NULL if it is not there. */

@@ -19,33 +19,44 @@
 
 /* Average time between rounds; it is random, from half to one and a half times this. */
 #define ROUND_NS 50000000ULL
-#define AGAIN_NS 200000ULL /* from a round to the second observation of threads that ran */
-#define TELL_NS	 NS_PER_S  /* how often accounted time is recorded */
+/* from a round to the second observation of threads that ran */
+#define AGAIN_NS 200000ULL
+/* how often accounted time is recorded */
+#define TELL_NS	 NS_PER_S
 
 /* Budget for all observations in thousandths of a CPU, and how much may be saved up. */
 #define SHARE_PERMILLE 15
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
-#define LOOK_NS	       15000 /* first estimate of the CPU time of one observation */
+/* first estimate of the CPU time of one observation */
+#define LOOK_NS	       15000
 
 /* A thread without a number for this long has no ring: its first time on a CPU may come late. */
 #define UNNUMBERED_NS NS_PER_S
 
 #define THREADS_MAX    65536u
-#define LAST_LOOKS_MAX 4096u /* at the end of the run, which the user waits for */
+/* at the end of the run, which the user waits for */
+#define LAST_LOOKS_MAX 4096u
 
 struct process {
 	struct process *next;
 	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
 	uint64_t activity;	     /* calls->activity() at the last check */
-	unsigned links;		     /* calls->thread_count() at the last check */
-	uint64_t ran_ns;	     /* the last check that found that it had run */
-	uint64_t idle_ns;	     /* the last check that found that it had not */
-	uint64_t listed_ns;	     /* when the list of its threads was last complete */
-	bool has_changed;	     /* a thread has ended or could not be added */
+	/* calls->thread_count() at the last check */
+	unsigned links;
+	/* the last check that found that it had run */
+	uint64_t ran_ns;
+	/* the last check that found that it had not */
+	uint64_t idle_ns;
+	/* when the list of its threads was last complete */
+	uint64_t listed_ns;
+	/* a thread has ended or could not be added */
+	bool has_changed;
 	bool has_left;		     /* it has begun to exit or exec */
-	bool has_locks;		     /* a thread of it has slept on what may be a lock */
-	bool has_other_tids;	     /* it is in another PID namespace: holders are not known */
+	/* a thread of it has slept on what may be a lock */
+	bool has_locks;
+	/* it is in another PID namespace: holders are not known */
+	bool has_other_tids;
 	struct wait_thread *threads; /* by tid */
 	unsigned count;
 	size_t threads_bytes;
@@ -54,14 +65,18 @@ struct process {
 struct waits {
 	struct waits_config config;
 	struct wait_reader reader;
-	struct process *processes, **processes_end; /* oldest first: those mostly end first */
+	/* oldest first: those mostly end first */
+	struct process *processes, **processes_end;
 	struct process *unused;			    /* memory of ended processes */
 	unsigned threads;
 	uint64_t random;
 	uint64_t next_ns, last_ns, recorded_ns;
-	uint64_t again_ns; /* when to observe threads a second time, UINT64_MAX: never */
-	int64_t saved_ns;  /* CPU time that observations may take now */
-	uint64_t check_ns; /* average CPU time of one observation */
+	/* when to observe threads a second time, UINT64_MAX: never */
+	uint64_t again_ns;
+	/* CPU time that observations may take now */
+	int64_t saved_ns;
+	/* average CPU time of one observation */
+	uint64_t check_ns;
 	struct waits_counts counts;
 	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
 };

@@ -27,9 +27,12 @@ struct waits_config {
 	const struct waits_calls *calls; /* borrowed */
 	void *context;
 	uint64_t period_ns; /* one unit of weight */
-	unsigned files_max; /* limit of open descriptors; RLIMIT_NOFILE may lower it */
-	bool has_details;   /* record names of files and addresses of locks */
-	bool is_told_ends;  /* waits_end_thread() is called for threads that have a number */
+	/* limit of open descriptors; RLIMIT_NOFILE may lower it */
+	unsigned files_max;
+	/* record names of files and addresses of locks */
+	bool has_details;
+	/* waits_end_thread() is called for threads that have a number */
+	bool is_told_ends;
 };
 
 /* A thread's end, as the thread reported it. */
@@ -43,9 +46,12 @@ struct waits_end {
 
 /* Totals of all observations. */
 struct waits_counts {
-	uint64_t wanted, observed; /* threads to observe; those that were not skipped */
-	uint64_t walks, changed;   /* walks; walks during which the thread ran */
-	uint64_t untracked;	   /* threads that were not observed for lack of room */
+	/* threads to observe; those that were not skipped */
+	uint64_t wanted, observed;
+	/* walks; walks during which the thread ran */
+	uint64_t walks, changed;
+	/* threads that were not observed for lack of room */
+	uint64_t untracked;
 };
 
 /* Returns an owned object, or NULL without memory. */
