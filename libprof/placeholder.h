@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Expand placeholders in file names, for flamerun's outputs and the library's snapshots:
- *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %r rank in a parallel program, 0
- *   without   %{VAR} environment   %% percent
+ *
+ *	%p      pid
+ *	%h      host name
+ *	%t      local time as YYYYmmdd-HHMMSS
+ *	%r      rank in a parallel program; 0 in others
+ *	%{VAR}  environment variable
+ *	%%      percent
+ *
  * A pattern is read once from left to right; the inserted text is not expanded again.
  */
 #ifndef LIBPROF_PLACEHOLDER_H
@@ -21,10 +27,10 @@
 #define PLACEHOLDER_TIME_FORMAT	   "%Y%m%d-%H%M%S"
 
 struct placeholder_values {
-	long pid;	  /* 0: not known yet, "%p" stays */
-	/* seconds since the epoch; tzset() has been called */
+	long pid;	  /* 0: unknown, keep "%p" */
+	/* Seconds since the epoch. The caller has called tzset(). */
 	time_t started_s;
-	/* Expand only host, rank and variables; the result is a pattern for a second call. */
+	/* 1: expand only host, rank and variables. The result is a pattern for a second call. */
 	int is_first_half;
 };
 
@@ -43,8 +49,8 @@ static inline void placeholder_put(struct placeholder_name *name, char byte)
 }
 
 /*
- * Append @value as a part of one file name: '/' becomes '_', and so does a '.' that would begin a
- * name, because a variable must not lead to another folder or make a hidden file.
+ * Append @value as a part of one file name. A '/' becomes '_', and so does a '.' at the beginning
+ * of a name, because a variable must not lead to another folder or make a hidden file.
  */
 static inline void placeholder_put_value(struct placeholder_name *name, const char *value)
 {
@@ -77,7 +83,7 @@ static inline void placeholder_put_time(struct placeholder_name *name, time_t st
 	placeholder_put_value(name, text);
 }
 
-/* Variables that MPI launchers and Slurm set; the first one that is set counts. */
+/* Variables that MPI launchers and Slurm set. The first one that is set is used. */
 static const char *const placeholder_ranks[] = {
 	"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
@@ -90,7 +96,10 @@ static inline void placeholder_put_rank(struct placeholder_name *name)
 	placeholder_put_value(name, rank ? rank : "0");
 }
 
-/* Append the variable's value. @at is behind "%{". Returns the bytes through "}", or -errno. */
+/*
+ * Append the value of the variable whose name begins at @at, behind "%{". Returns the number of
+ * bytes from @at to the "}" inclusive, or -errno.
+ */
 static inline int placeholder_put_variable(struct placeholder_name *name, const char *at)
 {
 	char variable[PLACEHOLDER_VARIABLE_BYTES];
@@ -114,7 +123,10 @@ static inline int placeholder_is_late(const struct placeholder_values *values, c
 				     : gap == 'p' && !values->pid;
 }
 
-/* Expand the placeholder whose '%' precedes @at. Returns the bytes of it from @at on, or -errno. */
+/*
+ * Expand the placeholder whose '%' precedes @at. Returns its number of bytes from @at on, or
+ * -errno.
+ */
 static inline int placeholder_put_gap(
 	struct placeholder_name *name, const char *at, const struct placeholder_values *values)
 {
@@ -152,8 +164,8 @@ static inline int placeholder_put_gap(
 }
 
 /*
- * Expand @pattern into @out (@bytes). In an inserted value each slash becomes '_', and so does a
- * dot that would begin a name, so a value never leads to another folder.
+ * Expand @pattern into @out of @bytes bytes. In an inserted value each slash becomes '_', and so
+ * does a dot at the beginning of a name, so that a value never leads to another folder.
  *
  * Returns 0; -EINVAL for an unknown placeholder or -ENOENT for a variable that is not set, with
  * *@at behind the '%' of that placeholder; -ENAMETOOLONG. @out is undefined after a failure.

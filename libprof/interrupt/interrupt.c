@@ -4,18 +4,20 @@
  * unregister. Also the end of a thread, and fork.
  *
  * Ticks are counted in thread-local storage. It is the library's only thread-local storage, and
- * static, so that generated code reads it in one instruction. The timer writes it under a lock,
- * under which ending threads leave the list. A robust mutex, held while registered, shows that a
- * thread has ended by a system call: the kernel marks it before a joiner can learn of the end. Each
- * thread's next due time is stored, so a late timer loses no tick.
+ * static, so that generated code reads the counter in one instruction. The timer thread writes
+ * other threads' counters under interrupt.lock, and a thread that ends leaves the list under the
+ * same lock. A thread may also end by a system call, without libc: a robust mutex, locked while the
+ * thread is registered, shows this, because the kernel marks the mutex before a joiner can see the
+ * thread's end. Each thread's next due time is stored, so a late timer loses no tick.
  *
- * In a fork child the timer starts at the thread's first safe point, because most children only
- * exec. An extra tick brings the child there and is not reported to the host. If a thread has a
- * `tick` callback, the timer starts at once.
+ * A fork child starts its timer thread only at its thread's first safe point, because most children
+ * only exec. An extra tick, which is not reported to the host, makes the thread enter that safe
+ * point. If the thread has a `tick` callback, the timer starts at once.
  *
- * If there are two copies of the library, only the profiler's copy has a timer. The program's copy
- * registers its threads there with a callback that raises its own counter and flag. Safe points in
- * the program's copy call the profiler's copy. Stubs read the counter of the profiler's copy.
+ * If there are two copies of the library in a process, only the profiler's copy has a timer. The
+ * program's copy registers its threads in the profiler's copy, with a callback that raises the
+ * program's counter and flag. Safe points in the program's copy call the profiler's copy. Stubs
+ * read the counter of the profiler's copy.
  */
 #include "libprof/interrupt/interrupt.h"
 
@@ -34,17 +36,17 @@
 
 /* ---- ticks of the calling thread ------------------------------------------------------------- */
 /*
- * A thread's own state of ticks: the only thread-local storage of the library, 8 bytes. Generated
- * code reads the counter at a constant offset from the thread pointer, so it is static storage.
- * glibc reserves room for that even if the library is opened late.
+ * The calling thread's ticks: the only thread-local storage of the library, 8 bytes. Generated code
+ * reads the counter at a constant offset from the thread pointer, so the storage is static
+ * (initial-exec). glibc reserves room for that even if the library is opened late.
  */
 
-/* Return the calling thread's entry, or NULL. Context: any thread, not a handler. */
+/* Returns the calling thread's entry, or NULL. Context: any thread, not a handler. */
 static struct interrupt_thread *interrupt_here(void);
 
 /*
- * Start the timer of a fork child that is at a safe point. Returns 0, or -errno: no ticks then.
- * Context: any thread, not a handler; no lock held.
+ * Start the timer of a fork child that is at a safe point. Returns 0, or -errno: then the child
+ * gets no ticks. Context: any thread, not a handler; no lock held.
  */
 static int interrupt_begin_in_child(void);
 
@@ -52,14 +54,17 @@ static int interrupt_begin_in_child(void);
 
 __thread volatile uint32_t flameprof_interrupt_ticks;
 
-/* A program may export a counter of the public name, found first. This alias is the library's. */
+/*
+ * An alias of the library's own counter. A program may export a symbol of the public name, which
+ * the dynamic linker would find first.
+ */
 extern __thread volatile uint32_t own_ticks STATIC_STORAGE
 	__attribute__((alias("flameprof_interrupt_ticks"), visibility("hidden")));
 
 enum own_state {
-	/* the host's function runs on this thread */
+	/* The host's function runs on this thread. */
 	INSIDE = 1,
-	/* one of the ticks is from interrupt_ticks_mark() */
+	/* One of the ticks is from interrupt_ticks_mark(). */
 	MARKED = 2,
 	COUNTED = 4, /* counted in interrupt.inside */
 };
@@ -76,7 +81,7 @@ intptr_t interrupt_ticks_offset(void)
 	return (intptr_t)((uintptr_t)&own_ticks - (uintptr_t)__builtin_thread_pointer());
 }
 
-/* Set the calling thread's counter to 0 and remove the mark. */
+/* Set the calling thread's counter to 0 and clear MARKED. */
 static void interrupt_ticks_clear(void)
 {
 	own_state &= ~(uint32_t)MARKED;
@@ -99,7 +104,10 @@ static void interrupt_enter(void)
 	__atomic_fetch_add(&interrupt.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Uncount the calling thread, if it is counted, and wake a thread that waits for 0. */
+/*
+ * Uncount the calling thread, if it is counted. If the count becomes 0 while ticks are being
+ * disabled, wake the thread that waits for that.
+ */
 static void interrupt_leave(void)
 {
 	if (!(own_state & COUNTED))
@@ -110,19 +118,22 @@ static void interrupt_leave(void)
 		arch_syscall3(SYS_futex, &interrupt.inside, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-/* Is the calling thread counted in interrupt.inside? */
+/* Returns 1 if the calling thread is counted in interrupt.inside. */
 static int interrupt_is_inside(void)
 {
 	return (own_state & COUNTED) != 0;
 }
 
-/* In a fork child: only the calling thread is left, so count only it. */
+/* In a fork child: the calling thread is the only one, so count no other. */
 static void interrupt_reset_inside_in_child(void)
 {
 	__atomic_store_n(&interrupt.inside, own_state & COUNTED ? 1 : 0, __ATOMIC_SEQ_CST);
 }
 
-/* Wait until interrupt.inside is 0. Context: interrupt.function is NULL; the lock is not held. */
+/*
+ * Wait until interrupt.inside is 0. Context: interrupt.function is NULL, and interrupt.lock is not
+ * held.
+ */
 static void interrupt_wait_until_outside(void)
 {
 	uint32_t inside;
@@ -132,7 +143,10 @@ static void interrupt_wait_until_outside(void)
 			(long)NULL, 0, 0);
 }
 
-/* Call the host's function, this thread's own or interrupt.function. No tick is taken meanwhile. */
+/*
+ * Call the host's function: this thread's own, or else interrupt.function. Ticks that are due
+ * during the call are delivered afterwards.
+ */
 static void interrupt_call(uint32_t ticks)
 {
 	const struct interrupt_thread *thread = interrupt_here();
@@ -144,7 +158,10 @@ static void interrupt_call(uint32_t ticks)
 		context = thread->context;
 	} else {
 		function = __atomic_load_n(&interrupt.function, __ATOMIC_SEQ_CST);
-		/* Not written while a thread is counted as inside and `function` is set. */
+		/*
+		 * interrupt.context is not written while a thread is counted as inside and
+		 * `function` is set.
+		 */
 		if (function)
 			context = interrupt.context;
 	}
@@ -164,7 +181,10 @@ void interrupt_take(void)
 	if (own_state & INSIDE)
 		return;
 	thread = interrupt_here();
-	/* Enter before the counter is zeroed: a function enabled later must not get these ticks. */
+	/*
+	 * Enter before the counter is zeroed, so that a function that is enabled later does not get
+	 * these ticks.
+	 */
 	if (!thread || !thread->function)
 		interrupt_enter();
 	ticks = __atomic_exchange_n(&own_ticks, 0, __ATOMIC_ACQUIRE);
@@ -184,7 +204,10 @@ void flameprof_interrupt_take(void)
 	if (!other_copy.flameprof_interrupt_take) {
 		interrupt_take();
 	} else if (!(own_state & INSIDE)) {
-		/* The other copy has the ticks; the counter here only shows that there are some. */
+		/*
+		 * The other copy counts the ticks; the counter in this copy only shows that there
+		 * are some.
+		 */
 		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
 		other_copy.flameprof_interrupt_take();
 	}
@@ -195,7 +218,7 @@ void flameprof_interrupt_take(void)
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX (10 * CLOCK_NS_PER_S)
 
-/* the thread's interrupt_thread, or &was_registered */
+/* Value: the thread's interrupt_thread, or &was_registered. */
 static pthread_key_t key;
 static struct interrupt_thread was_registered;
 static int init_error;
@@ -220,14 +243,20 @@ uint64_t interrupt_period_here_ns(void)
 	return thread && thread->function ? thread->period_ns : interrupt_period_ns();
 }
 
-/* Two copies of the library: called by the other copy to call the host's function of this copy. */
+/*
+ * The host's function, as registered in the other copy of the library: calls the function that was
+ * registered in this copy.
+ */
 static void call_here(void *context, uint32_t ticks)
 {
 	(void)context;
 	interrupt_call(ticks);
 }
 
-/* Two copies of the library: called by the other copy at a tick, to raise this copy's counter. */
+/*
+ * The `tick` callback, as registered in the other copy of the library: raises the counter of this
+ * copy.
+ */
 static void raise_here(void *thread)
 {
 	registry_raise(thread, 1);
@@ -245,7 +274,7 @@ static int begin_in_other_copy(struct interrupt_thread *thread, uint64_t period_
 	return other_copy.flameprof_interrupt_register_with(&options);
 }
 
-/* Start @thread's ticks. @period_ns applies only if it has its own function. */
+/* Start @thread's ticks. @period_ns is used only if the thread has a function of its own. */
 static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 {
 	uint64_t now_ns;
@@ -287,7 +316,7 @@ static void thread_ends(void *value)
 
 	if (value != &was_registered)
 		end_ticks(value);
-	/* If the thread was cancelled in the host's function, it is still counted. */
+	/* If the thread was cancelled inside the host's function, it is still counted as inside. */
 	interrupt_leave();
 	timer_end_unneeded();
 	errno = saved_errno;
@@ -304,8 +333,9 @@ static void fork_parent(void)
 }
 
 /*
- * The child's timer starts at the first safe point, to which interrupt_ticks_mark() brings the
- * thread, because most children only exec. A thread with a `tick` callback needs the timer at once.
+ * Start the child's timer at the first safe point, because most children only exec.
+ * interrupt_ticks_mark() makes the thread enter it. A thread with a `tick` callback needs the timer
+ * at once.
  */
 static void fork_child(void)
 {
@@ -314,7 +344,10 @@ static void fork_child(void)
 	timer_reset_in_child();
 	registry_reset_in_child(other_copy.flameprof_interrupt_take ? NULL : thread);
 	interrupt_reset_inside_in_child();
-	/* The parent's thread that was disabling ticks is not in the child, so finish for it. */
+	/*
+	 * The parent's thread that was disabling ticks does not exist in the child, so complete its
+	 * work.
+	 */
 	if (!interrupt.function)
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 	if (interrupt.threads && thread->period_ns) {
@@ -333,7 +366,10 @@ static void fork_child(void)
 
 static void init_once(void)
 {
-	/* Registered first, because its fork handler must run before ours. */
+	/*
+	 * own_threads' fork handlers must be registered before the ones below, because a child runs
+	 * its handlers in the order of registration.
+	 */
 	own_threads_watch_forks();
 	init_error = -pthread_key_create(&key, thread_ends);
 	if (!init_error)
@@ -421,7 +457,10 @@ int flameprof_interrupt_unregister(void)
 
 	if (!thread)
 		return -ESRCH;
-	/* With this value, thread_ends() still ends the timer at the thread's end. */
+	/*
+	 * A value other than NULL makes libc call thread_ends() at the thread's end, which ends the
+	 * timer.
+	 */
 	pthread_setspecific(key, &was_registered);
 	end_ticks(thread);
 	return 0;
@@ -467,7 +506,10 @@ out:
 	return error;
 }
 
-/* Clear interrupt.function and end the ticks of threads that use it. Returns 0 or -errno. */
+/*
+ * Clear interrupt.function and end the ticks of threads that have no function of their own. Returns
+ * 0 or -errno.
+ */
 static int clear_function(void)
 {
 	int error = 0;
@@ -485,7 +527,10 @@ static int clear_function(void)
 	return error;
 }
 
-/* Two copies of the library: when the other copy has stopped calling, clear our function. */
+/*
+ * With two copies of the library: disable ticks in the other copy, which then no longer calls the
+ * function of this copy, and clear that function.
+ */
 static int disable_in_other_copy(void)
 {
 	int error = -ESRCH;
@@ -506,10 +551,16 @@ int flameprof_interrupt_disable(void)
 	error = clear_function();
 	if (error)
 		return error;
-	/* Without the lock: threads inside the function may register, unregister and fork. */
+	/*
+	 * Wait without the lock, because threads inside the function may register, unregister and
+	 * fork.
+	 */
 	interrupt_wait_until_outside();
 	pthread_mutex_lock(&interrupt.lock);
-	/* Until now, the function could convert its ticks to time by the period. */
+	/*
+	 * Clear the period only now, because the function may have used it to convert ticks to
+	 * time.
+	 */
 	__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&interrupt.lock);
 	timer_end_unneeded();

@@ -22,102 +22,114 @@
 /* Access to flameprof_interrupt_ticks inside the library. */
 
 /*
- * Return the calling thread's counter, in this copy of the library even if another symbol of that
- * name comes first in the search order. Valid until the thread ends. Context: signal-safe.
+ * Returns the calling thread's counter, in this copy of the library even if the dynamic linker
+ * would find another symbol of that name first. Valid until the thread ends. Context: signal-safe.
  */
 volatile uint32_t *interrupt_ticks_here(void);
 
-/* Return the counter's offset from the thread pointer, in bytes. Context: signal-safe. */
+/* Returns the counter's offset from the thread pointer, in bytes. Context: signal-safe. */
 intptr_t interrupt_ticks_offset(void);
 
-/* Take the ticks: flameprof_interrupt_take() of this copy of the library, for generated code. */
+/* flameprof_interrupt_take() of this copy of the library, for generated code. */
 void interrupt_take(void);
 
 /* ---- which threads get ticks ----------------------------------------------------------------- */
 
-/* One registered thread. Allocated from the heap, not in the thread's storage. */
+/*
+ * One registered thread. Allocated from the heap, because thread-local storage ends with the
+ * thread.
+ */
 struct interrupt_thread {
 	struct interrupt_thread *next;
-	/* atomic; raised by the timer, zeroed by the thread */
+	/* Atomic; raised by the timer, zeroed by the thread. */
 	volatile uint32_t *ticks;
 	unsigned char *flag;	  /* atomic; NULL: none */
 	void (*tick)(void *context); /* NULL: none */
 	void *tick_context;
-	flameprof_interrupt_function *function; /* its own; NULL: interrupt.function */
+	flameprof_interrupt_function *function; /* NULL: interrupt.function */
 	void *context;				/* for `function` */
-	/* its own, or interrupt.period_ns; 0: it gets no ticks now */
+	/*
+	 * Period of the thread's ticks: its own, or interrupt.period_ns; 0: the thread gets no
+	 * ticks now.
+	 */
 	uint64_t period_ns;
-	/* CLOCK_MONOTONIC time of its next tick, if period_ns */
+	/* CLOCK_MONOTONIC of the thread's next tick; valid if period_ns is not 0. */
 	uint64_t due_ns;
 	/*
 	 * Robust mutex, locked by the thread while it is registered. If the thread ends by a system
-	 * call, without libc, the kernel marks the mutex before another thread can learn of the
-	 * end.
+	 * call, without libc, the kernel marks the mutex before another thread can see the end.
 	 */
 	pthread_mutex_t alive;
 };
 
 struct interrupt {
 	/*
-	 * Protects the list, the timer's state and the writing of the fields below. Under it, only
-	 * locks of the C library are taken.
+	 * Protects the list, the timer's state and the writing of the fields below. While it is
+	 * held, only locks of the C library may be taken.
 	 */
 	pthread_mutex_t lock;
 	struct interrupt_thread *threads;
-	/* fork child: of the parent's other threads */
+	/* In a fork child: entries of the parent's other threads, for reuse. */
 	struct interrupt_thread *spare;
 	/*
-	 * Set by flameprof_interrupt_enable(), for threads without a function of their own. A
-	 * period without a function: flameprof_interrupt_disable() waits until `inside` is 0.
+	 * The fields below are set by flameprof_interrupt_enable(), for threads without a function
+	 * of their own. While flameprof_interrupt_disable() waits until `inside` is 0, there is a
+	 * period but no function.
 	 */
-	/* start of the periods, CLOCK_MONOTONIC */
+	/* Start of the first period, CLOCK_MONOTONIC. */
 	uint64_t begin_ns;
 	uint64_t period_ns;		/* atomic; 0: not enabled */
 	void *context;			/* written before `function` */
 	flameprof_interrupt_function *function; /* atomic; NULL: not enabled */
 	/*
-	 * Atomic, futex: number of threads that may be calling `function`. A thread increments it
-	 * before it zeroes its counter and reads `function`. Whoever sets `function` to NULL then
-	 * waits until this is 0.
+	 * Number of threads that may be calling `function`; atomic and a futex. A thread increments
+	 * it before it zeroes its counter and reads `function`. A thread that sets `function` to
+	 * NULL then waits until `inside` is 0.
 	 */
 	uint32_t inside;
 };
 
 extern struct interrupt interrupt __attribute__((visibility("hidden")));
 
-/* Return the period of flameprof_interrupt_enable(), 0 before. Context: signal-safe. */
+/*
+ * Returns the period of flameprof_interrupt_enable(); 0 if ticks are not enabled. Context:
+ * signal-safe.
+ */
 static inline uint64_t interrupt_period_ns(void)
 {
 	return __atomic_load_n(&interrupt.period_ns, __ATOMIC_RELAXED);
 }
 
 /*
- * Return the period of the calling thread's ticks: its own or that of flameprof_interrupt_enable();
- * 0: none. Context: any thread, not a handler.
+ * Returns the period of the calling thread's ticks: its own or that of
+ * flameprof_interrupt_enable(); 0: none. Context: any thread, not a handler.
  */
 uint64_t interrupt_period_here_ns(void);
 
 /* ---- intercepts ------------------------------------------------------------------------------ */
 /*
- * Intercepts (libprof/flameprof_vm.h), as far as the rest of this folder uses them. Their stubs are
+ * The parts of intercept.c (libprof/flameprof_vm.h) that this folder shares. Intercept stubs are
  * slots of ordinary arenas, one arena for each number of stack words; the original function is the
  * payload.
  */
 
-/* Is @function an intercept stub? Then *@original gets its original. Context: signal-safe. */
+/*
+ * Returns 1 if @function is an intercept stub, and sets *@original to its original function.
+ * Context: signal-safe.
+ */
 int intercept_find(flameprof_function *function, flameprof_function **original);
 
 /*
- * Make or find an intercept stub. *@out gets it, or @original if that is a stub itself. The other
- * parameters are those of flameprof_intercept().
+ * Make or find an intercept stub. Sets *@out to the stub; if @original is a stub itself, to
+ * @original. The other parameters are those of flameprof_intercept().
  * Returns 0, -EINVAL, -EACCES, -EBUSY between suspend and resume, or -ENOMEM.
  */
 int intercept_make(flameprof_function **out, flameprof_function *original, const char *name,
 	const struct flameprof_signature *signature);
 
 /*
- * Set in @shape what intercept stubs need to know of this process and its CPU. Call it before an
- * arena is made, and when an image of the process is resumed.
+ * Set the fields of @shape that depend on this process and its CPU. Call it before an arena is
+ * made, and when a saved image of the process is resumed.
  */
 void intercept_prepare(struct arch_stub_shape *shape);
 

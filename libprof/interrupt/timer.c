@@ -10,9 +10,9 @@
  *     ▼
  *   ENDED     the thread has left, and must be joined before the next one is made
  *
- * The timer must not be the last thread, because a process ends with its last thread. So a thread
- * that ends, and was ever registered, ends the timer if no thread gets ticks, and waits for its
- * end. Otherwise an idle timer waits for a second before it leaves, because making a thread is
+ * The timer must not be the last thread, because a process ends with its last thread. So each
+ * registered thread, when it ends and no thread gets ticks, ends the timer and waits for its end.
+ * Otherwise an idle timer waits for a second before it leaves, because making a thread is
  * expensive.
  */
 #include "libprof/interrupt/timer.h"
@@ -116,7 +116,7 @@ void registry_begin_all(uint64_t now_ns)
 			registry_begin(at, interrupt.begin_ns, interrupt.period_ns, now_ns);
 }
 
-/* Does any thread get ticks? */
+/* Returns 1 if any thread gets ticks. */
 static int registry_is_ticking(void)
 {
 	const struct interrupt_thread *at = interrupt.threads;
@@ -137,16 +137,19 @@ uint64_t registry_due_ns(void)
 }
 
 /*
- * Has the thread ended? It may still end between this check and the write to its memory, by a
- * system call and with another thread that unmaps its stack. This race of a few instructions is
- * accepted.
+ * Returns 1 if the thread has ended. The thread may still end between this check and the write to
+ * its memory, by a system call and with another thread that unmaps its stack. This race of a few
+ * instructions is accepted.
  */
 static int has_ended(struct interrupt_thread *thread)
 {
 	return pthread_mutex_trylock(&thread->alive) != EBUSY;
 }
 
-/* The robust mutex, abandoned by its owner, is now locked by us. */
+/*
+ * @thread's owner has died, and has_ended() has locked the robust mutex: make it usable, so that it
+ * can be destroyed.
+ */
 static void free_ended(struct interrupt_thread *thread)
 {
 	pthread_mutex_consistent(&thread->alive);
@@ -155,7 +158,10 @@ static void free_ended(struct interrupt_thread *thread)
 
 void registry_raise(struct interrupt_thread *thread, uint32_t ticks)
 {
-	/* Cannot overflow: only this function raises the counter, and the thread only lowers it. */
+	/*
+	 * The sum cannot overflow: only this function raises the counter, and the thread only
+	 * lowers it.
+	 */
 	uint32_t room = UINT32_MAX - __atomic_load_n(thread->ticks, __ATOMIC_RELAXED);
 
 	__atomic_fetch_add(thread->ticks, ticks < room ? ticks : room, __ATOMIC_RELAXED);
@@ -177,7 +183,7 @@ static void raise_due(struct interrupt_thread *thread, uint64_t now_ns)
 	registry_raise(thread, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX);
 }
 
-/* Remove and free the thread if it has ended. Returns 1 if so. */
+/* If the thread at *@link has ended, remove and free it. Returns 1 if so. */
 static int remove_ended(struct interrupt_thread **link)
 {
 	struct interrupt_thread *thread = *link;
@@ -190,9 +196,9 @@ static int remove_ended(struct interrupt_thread **link)
 }
 
 /*
- * Raise each thread's ticks by the periods that have ended by @now_ns, at most to UINT32_MAX, then
- * its flag. Remove threads that have ended without unregistering.
- * Returns the next due time: see registry_due_ns().
+ * Raise each thread's counter by the periods that have ended by @now_ns, at most to UINT32_MAX,
+ * then set its flag. Remove threads that have ended without unregistering.
+ * Returns the next due time, as registry_due_ns() does.
  */
 static uint64_t registry_tick(uint64_t now_ns)
 {
@@ -227,7 +233,7 @@ void registry_end_all(void)
 		if (thread->function)
 			continue;
 		thread->period_ns = 0;
-		/* The host no longer knows the period in which waiting ticks were counted. */
+		/* Discard undelivered ticks, because the host no longer knows their period. */
 		__atomic_store_n(thread->ticks, 0, __ATOMIC_SEQ_CST);
 	}
 }
@@ -254,7 +260,10 @@ void registry_reset_in_child(struct interrupt_thread *thread)
 
 /* ---- the timer ------------------------------------------------------------------------------- */
 
-/* Idle time. Making a thread costs as much as some hundred wake-ups. */
+/*
+ * The timer leaves after it was idle for this long. Making a thread costs as much as some hundred
+ * wake-ups.
+ */
 #define IDLE_NS CLOCK_NS_PER_S
 
 enum timer_state {
@@ -263,13 +272,13 @@ enum timer_state {
 	ENDED = 2,
 };
 
-/* Protected by interrupt.lock, except the bell. */
+/* All fields except `bell` are protected by interrupt.lock. */
 static struct {
 	enum timer_state state;
 	pthread_t id; /* valid in RUNS and ENDED */
-	/* a timer thread of another generation ends */
+	/* A timer thread that was made with another generation ends. */
 	uint32_t generation;
-	/* next tick; UINT64_MAX: idle; 0: the thread has not run yet */
+	/* Time of the next tick; UINT64_MAX: idle; 0: the thread has not run yet. */
 	uint64_t wakes_ns;
 	uint32_t bell; /* atomic, futex */
 } timer;
@@ -280,7 +289,10 @@ static void wake_timer(void)
 	arch_syscall3(SYS_futex, &timer.bell, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* Sleep until @deadline_ns or the bell; may wake early. Returns 0, or -errno if sleeping fails. */
+/*
+ * Sleep until @deadline_ns or until `bell` differs from @bell; may wake early. Returns 0, or -errno
+ * if sleeping fails.
+ */
 static int sleep_until(uint64_t deadline_ns, uint32_t bell)
 {
 	struct timespec until = {(time_t)(deadline_ns / CLOCK_NS_PER_S),
@@ -294,7 +306,7 @@ static int sleep_until(uint64_t deadline_ns, uint32_t bell)
 
 /*
  * Raise ticks that are due and set *@deadline_ns to the next wake-up. Returns 1, or 0 if the thread
- * shall end. Context: interrupt.lock is held.
+ * must end. Context: interrupt.lock is held.
  */
 static int run_due(uint32_t generation, uint64_t *idle_end_ns, uint64_t *deadline_ns)
 {
@@ -334,7 +346,10 @@ static void *timer_main(void *argument)
 	return NULL;
 }
 
-/* Wait for the timer's end. If the caller holds interrupt.lock, the timer no longer needs it. */
+/*
+ * Wait for the timer thread's end. A caller may hold interrupt.lock only if the thread will not
+ * take it any more.
+ */
 static void join_timer(pthread_t id)
 {
 	int before;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Varints, fields and nested messages. A message's length stands before it but is known only at its
- * end: one byte is reserved for it, and the message is moved if the length needs more.
+ * Varints, fields and nested messages. A message's length stands before the message but is known
+ * only at its end: one byte is reserved for the length, and the message is moved if the length
+ * needs more bytes.
  */
 #include "libprof/pprof/protobuf.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define VARINT_MAX 10
-#define FIELD_MAX  (1u << 29) /* one past the highest number */
+#define FIELD_MAX  (1u << 29) /* one past the highest field number */
 /* Write to the sink once the buffer has this many bytes. */
 #define PIECE_BYTES 32768u
 
@@ -127,7 +128,7 @@ static void flush_to_sink(struct protobuf_out *out)
 	}
 }
 
-/* Returns room for @count bytes, NULL without memory or after an earlier failure. */
+/* Returns room for @count bytes. Returns NULL without memory or after an earlier failure. */
 static uint8_t *reserve_bytes(struct protobuf_out *out, size_t count)
 {
 	if (!out->error && count > out->buffer.bytes - out->used) {
@@ -160,7 +161,10 @@ void protobuf_put_varint(struct protobuf_out *out, uint64_t value)
 
 static void put_tag(struct protobuf_out *out, uint32_t field, enum protobuf_type type)
 {
-	/* Only between messages, because the length of an open one is still to be written. */
+	/*
+	 * Write only between messages, because the length of an open message is still to be filled
+	 * in.
+	 */
 	if (!out->open && out->used >= PIECE_BYTES)
 		flush_to_sink(out);
 	protobuf_put_varint(out, (uint64_t)field << 3 | type);

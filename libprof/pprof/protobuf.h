@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read and write protocol buffers: fields, one after the other, from memory that may hold anything;
- * fields appended to a buffer that is passed on in pieces. No schema.
+ * Read and write protocol buffers without a schema. Reading takes one field after the other from
+ * memory that may hold anything. Writing appends fields to a buffer that is written to a sink in
+ * pieces.
  * Format: https://protobuf.dev/programming-guides/encoding
  */
 #ifndef LIBPROF_PPROF_PROTOBUF_H
@@ -43,8 +44,8 @@ static inline size_t protobuf_left(const struct protobuf *in)
 int protobuf_next(struct protobuf *in, struct protobuf_field *field);
 
 /*
- * Read the next number of @field, a packed or single element of a repeated field. Returns 1 and the
- * number, 0 at the end, or -EBADMSG.
+ * Read the next number of @field, which is one element or a packed list of a repeated field.
+ * Returns 1 and the number, 0 at the end of the list, or -EBADMSG.
  */
 int protobuf_number(struct protobuf_field *field, uint64_t *number);
 
@@ -54,28 +55,28 @@ int protobuf_number(struct protobuf_field *field, uint64_t *number);
 typedef int protobuf_sink(void *context, const void *bytes, size_t count);
 
 /*
- * A writer. All zero except sink and context is an empty one; without a sink all bytes stay in the
- * buffer. After the first failure, kept in `error`, all calls do nothing.
+ * A writer. To initialise it, set all fields to zero except sink and context. Without a sink all
+ * bytes stay in the buffer. After the first failure, kept in `error`, all calls do nothing.
  */
 struct protobuf_out {
 	protobuf_sink *sink;
 	void *context;
 	int error;	    /* 0 or -errno */
-	unsigned open;	    /* messages begun and not ended */
-	size_t used;	    /* of `buffer` */
+	unsigned open;	    /* messages begun and not yet ended */
+	size_t used;	    /* bytes used in `buffer` */
 	struct pages buffer; /* mapped, not from the host's malloc() */
 	struct pages_account account;
 };
 
-/* Append a number; 0 is omitted, as proto3 does. */
+/* Append a number. 0 is omitted, as in proto3. */
 void protobuf_put_number(struct protobuf_out *out, uint32_t field, uint64_t value);
 
-/* Append bytes, even if empty, because they may be an element of a list. */
+/* Append bytes, even if there are none, because an empty text may be an element of a list. */
 void protobuf_put_bytes(struct protobuf_out *out, uint32_t field, const void *bytes, size_t count);
 
 /*
- * Begin and end a message in @field; fields written in between belong to it. Messages may be
- * nested. Numbers by protobuf_put_varint() instead of fields make a packed list.
+ * Begin a message in @field. Fields that are written until protobuf_end() belong to the message.
+ * Messages may be nested. A packed list is a message of protobuf_put_varint() calls.
  */
 size_t protobuf_begin(struct protobuf_out *out, uint32_t field);
 void protobuf_put_varint(struct protobuf_out *out, uint64_t value);
@@ -86,8 +87,8 @@ int protobuf_finish(struct protobuf_out *out);
 
 /* ---- numbers of pprof's fields --------------------------------------------------------------- */
 /*
- * Field numbers of pprof's profile.proto, and conventions of our profiles beyond it. Source:
- * https://github.com/google/pprof/blob/main/proto/profile.proto
+ * Field numbers of pprof's profile.proto, and conventions of our profiles that profile.proto does
+ * not define. Source: https://github.com/google/pprof/blob/main/proto/profile.proto
  */
 
 enum {
@@ -121,32 +122,39 @@ enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 /*
- * Sample types: samples/count, cpu/nanoseconds, then other kinds of time. A stack has a value in
- * only one kind of time; this is the elapsed time of virtual machines. Beside a clock, `samples`
- * counts only the clock's samples.
+ * Sample type for elapsed time of virtual machines. The types of a profile are samples/count,
+ * cpu/nanoseconds, then other kinds of time; a stack has a value in only one kind of time. In a
+ * profile with a clock, `samples` counts only the clock's samples.
  */
 #define PPROF_MACHINE_TIME "vm"
-/* Time off CPU. The leaf names what was waited for; a label gives its kind, "lock" or "io". */
+/*
+ * Sample type for time off CPU. The leaf names what the thread waited for; the label
+ * PPROF_WAIT_KIND gives the kind, "lock" or "io".
+ */
 #define PPROF_WAITING_TIME "wait"
 #define PPROF_READY_TIME   "runnable"
 #define PPROF_WAIT_KIND	   "wait"
 
-/* Mappings of code without a file: announced code, functions of virtual machines. */
+/*
+ * File names of mappings that have no file: of announced code, and of functions of virtual
+ * machines.
+ */
 #define PPROF_GENERATED_FILE "[generated code]"
 #define PPROF_MACHINE_FILE   "[vm]"
 
-/* Labels for a sample's process and thread; other tools use them, too. */
+/* Labels for a sample's process and thread; other tools use the same names. */
 #define PPROF_PROCESS	"process"
 #define PPROF_THREAD	"thread"
 #define PPROF_THREAD_ID "thread_id"
 
-/* Prefixes of comments; one comment for each fact. */
+/* Prefixes of comments. Each comment of a profile holds one fact, which follows the prefix. */
 #define PPROF_COMMENT_TITLE   "title: "
-/* then the filters that left out stacks and frames */
+/* followed by the filters that left out stacks and frames */
 #define PPROF_COMMENT_FILTERS "filters: "
-#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of dropped samples */
-#define PPROF_COMMENT_RUNS    "runs: "	  /* then the number of merged runs */
-/* then milliseconds.microseconds, thread and text */
+#define PPROF_COMMENT_DROPPED "dropped: " /* followed by the dropped weight */
+/* followed by the number of merged runs */
+#define PPROF_COMMENT_RUNS    "runs: "
+/* followed by milliseconds.microseconds, thread id and text */
 #define PPROF_COMMENT_MARK    "mark: "
 
 #endif

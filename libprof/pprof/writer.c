@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only writer of pprof. The table of texts is written last, because only then all texts are
+ * The only writer of pprof. It writes the table of texts last, because only then all texts are
  * known.
  *
  * Memory is mapped, so that the host's malloc() is not used. A message is built in the output
@@ -17,14 +17,17 @@
 #include "libprof/fnv.h"
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-/* Texts: their bytes in one array, their offsets, and a table that finds them by content. */
+/*
+ * A table of texts: their bytes in one array, their offsets, and a hash table that finds a text by
+ * content.
+ */
 
 static uint32_t hash_parts(const char *head, const char *tail, size_t tail_bytes)
 {
 	return lookup_hash(fnv_text(fnv_text(FNV_BEGIN, head, SIZE_MAX), tail, tail_bytes));
 }
 
-/* lookup_hash_fn: entries count from 1. */
+/* lookup_hash_fn; entries are numbered from 1. */
 static uint32_t hash_entry(const void *owner, uint32_t entry)
 {
 	return hash_parts("", texts_at(owner, entry - 1), SIZE_MAX);
@@ -102,7 +105,10 @@ void texts_release(struct texts *texts)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Returns the number of @head followed by @tail, cut at @bytes (up to PTRDIFF_MAX). */
+/*
+ * Returns the number of the text @head followed by the first @bytes bytes of @tail (at most
+ * PTRDIFF_MAX).
+ */
 static uint32_t text_of(
 	struct pprof_writer *writer, const char *head, const char *tail, size_t bytes)
 {
@@ -123,7 +129,9 @@ uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size
 	return text_of(writer, "", text, bytes);
 }
 
-/* Returns the length of the valid UTF-8 character at @s, 0 if invalid. Source: RFC 3629. */
+/*
+ * Returns the length of the valid UTF-8 character at @s, or 0 if it is invalid. Source: RFC 3629.
+ */
 static unsigned utf8_bytes(const uint8_t *s)
 {
 	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -165,8 +173,8 @@ static void put_texts(struct pprof_writer *writer)
 void pprof_writer_begin(struct pprof_writer *writer, protobuf_sink *sink, void *context)
 {
 	*writer = (struct pprof_writer){.out = {.sink = sink, .context = context}};
-	pprof_put_text(writer, ""); /* number 0, as pprof requires */
-	/* Looked up once instead of for each sample. */
+	pprof_put_text(writer, ""); /* number 0 must be "" */
+	/* Keep the numbers of these texts, because every sample uses them. */
 	writer->process = pprof_put_text(writer, PPROF_PROCESS);
 	writer->thread = pprof_put_text(writer, PPROF_THREAD);
 	writer->thread_id = pprof_put_text(writer, PPROF_THREAD_ID);

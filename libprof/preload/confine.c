@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of calls by which a program forbids itself what sampling needs: system calls (a
- * handler's return is one) and the counter that the clock is read from. Sampling continues without
- * them, or ends before the call. Interposers of chroot() and the like read what is needed of /proc
- * before it is out of reach.
+ * Interposers of calls by which a program forbids itself something that sampling needs: system
+ * calls (rt_sigreturn of a signal handler is one) and the CPU's time stamp counter, which
+ * clock_gettime() reads. The library then samples without the forbidden call, or ends sampling
+ * before the program's call. Interposers of chroot() and similar calls read the needed parts of
+ * /proc before it becomes unreachable.
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -24,8 +25,8 @@ typedef long syscall_fn(long, ...);
 typedef int chroot_fn(const char *);
 
 /*
- * Read the program's path while /proc can be reached. A vfork child does not change its parent's
- * root.
+ * Read the program's path while /proc is still reachable. A vfork child does not do so, because its
+ * call does not change its parent's root.
  */
 static void read_program_path(void)
 {
@@ -34,8 +35,8 @@ static void read_program_path(void)
 }
 
 /*
- * Prepare for a seccomp call. A null filter only asks whether filters exist. Returns 1 if a filter
- * was counted, which is undone if the call fails.
+ * Prepare for a seccomp call. A filter address of NULL only asks whether filters exist. Returns 1
+ * if a filter was counted; the caller must uncount it if the call fails.
  */
 static int before_seccomp(unsigned long operation, unsigned long filter)
 {
@@ -49,14 +50,14 @@ static int before_seccomp(unsigned long operation, unsigned long filter)
 	return 0;
 }
 
-/* Returns as before_seccomp(). */
+/* Prepare for a prctl() call. Returns 1 if a filter was counted, as before_seccomp() does. */
 static int before_prctl(unsigned long option, const unsigned long a[4])
 {
 	if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT)
 		return before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
 	if (option == PR_SET_SECCOMP)
 		return before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
-	/* Programs call this before they install a filter. */
+	/* Programs set this before they install a filter. */
 	if (option == PR_SET_NO_NEW_PRIVS) {
 		confined_expect();
 		read_program_path();
@@ -64,8 +65,8 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
 	/*
-	 * Dispatch of one thread's system calls. The program can change which calls it intercepts
-	 * at any time, without a call.
+	 * Dispatch of one thread's system calls. The program can change which system calls it
+	 * intercepts at any time without a call, so sampling must end.
 	 */
 	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
 		events_end();
@@ -116,7 +117,7 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	/* Do what the interposed libc function does. */
+	/* Call the interposed libc function instead of the system call. */
 	if (number == SYS_execve)
 		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
 	if (number == SYS_execveat)

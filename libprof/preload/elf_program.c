@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Headers, segments and the dynamic section of a file that nobody has loaded: read by raw system
- * calls into the caller's stack, a mostly sufficient part at once.
+ * Read headers, segments and the dynamic section of a file that is not loaded. It uses raw system
+ * calls and the caller's stack. The first bytes of the file are read at once, because they usually
+ * contain all that is needed.
  */
 #include "libprof/preload/elf_program.h"
 
@@ -14,31 +15,37 @@
 
 #include "arch/syscall.h"
 
-#define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel takes no more */
+#define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel's limit */
 #define DYNAMIC_ENTRIES_MAX	  4096
 #define FIRST_BYTES		  1024
 #define ENTRIES_AT_ONCE		  32
 #define LOADER_TAIL_BYTES	  32
 
-/* Our own ELF header: what a program must look like to hold a library of ours. */
+/*
+ * This library's own ELF header. A program can load the library only if class, byte order and
+ * machine are the same.
+ */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 struct file {
 	int descriptor;
 	ElfW(Ehdr) header;
-	ElfW(Phdr) segment; /* the one last asked for */
-	/* How the file begins: mostly the segments and the loader's name are there, too. */
+	ElfW(Phdr) segment; /* the segment read last */
+	/*
+	 * The beginning of the file, which usually contains the program headers and the loader's
+	 * name.
+	 */
 	char first[FIRST_BYTES];
 	size_t first_bytes;
 };
 
-/* What the dynamic section says. */
+/* Facts from the dynamic section. */
 struct dynamic {
 	int is_whole, has_soname, is_pie, has_needed;
-	/* the first one's offset in the strings */
+	/* Offset of the first DT_NEEDED name in the string table. */
 	uint64_t needed;
 	uint64_t soname;
-	/* address of these in the unmoved image */
+	/* Virtual address of the string table, without load bias. */
 	uint64_t strings;
 };
 
@@ -62,7 +69,7 @@ static int read_at(const struct file *file, void *out, size_t bytes, uint64_t of
 	return 0;
 }
 
-/* Segment @i of e_phnum; NULL when it cannot be read. */
+/* Returns program header @i of e_phnum, or NULL if it cannot be read. */
 static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
 {
 	const ElfW(Ehdr) *header = &file->header;
@@ -74,7 +81,10 @@ static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
 	return &file->segment;
 }
 
-/* As far as it can be read: the kernel, which starts the program, does not read it at all. */
+/*
+ * Read the dynamic section as far as it is readable. A part that cannot be read is no error,
+ * because the kernel starts a program without reading this section.
+ */
 static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, struct dynamic *out)
 {
 	uint64_t count = segment->p_filesz / sizeof(ElfW(Dyn)), offset = segment->p_offset;
@@ -111,7 +121,10 @@ static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, str
 	}
 }
 
-/* Read the string at @offset of the string table. It may be cut off; "" if it cannot be read. */
+/*
+ * Read the string at @offset of the string table into @out. The string may be cut off; it is "" if
+ * it cannot be read.
+ */
 static void read_string(
 	struct file *file, const struct dynamic *dynamic, uint64_t offset, char *out, size_t bytes)
 {
@@ -128,7 +141,10 @@ static void read_string(
 		if (offset > UINT32_MAX || segment->p_offset > INT64_MAX / 2 ||
 			into > INT64_MAX / 4)
 			return;
-		/* The strings may end with the file. */
+		/*
+		 * Fewer bytes than asked for are no error, because the strings may be at the file's
+		 * end.
+		 */
 		have = arch_syscall4(SYS_pread64, file->descriptor, out, bytes - 1,
 			segment->p_offset + into + offset);
 		out[have > 0 ? have : 0] = '\0';
@@ -136,7 +152,10 @@ static void read_string(
 	}
 }
 
-/* Other C libraries: with ours, which needs glibc, their programs would not start. */
+/*
+ * Returns 1 if the loader belongs to another C library than glibc. Such a program would not start
+ * with this library, which needs glibc.
+ */
 static int is_others(const char *loader)
 {
 	static const char others[][12] = {"ld-musl", "ld-uClibc", "linker"};
@@ -183,9 +202,9 @@ static int read_segments(struct file *file, struct elf_program *out, struct dyna
 }
 
 /*
- * Which kind is @file, which names no loader? A loader itself is a shared object that needs no
- * other library and is not marked as a (static) position-independent executable. musl's has no
- * DT_SONAME in most distributions.
+ * Returns the kind of @file, which has no PT_INTERP. A loader is a shared object that needs no
+ * other library and is not marked as a (static) position-independent executable. glibc's loader has
+ * the DT_SONAME ld-linux*; musl's has no DT_SONAME in most distributions.
  */
 static enum elf_program_kind kind_without_loader(struct file *file, const struct dynamic *dynamic)
 {
@@ -200,7 +219,10 @@ static enum elf_program_kind kind_without_loader(struct file *file, const struct
 	return strcmp(name, glibc) ? ELF_PROGRAM_OTHER_LIBC : ELF_PROGRAM_LOADER;
 }
 
-/* AddressSanitizer's runtimes, gcc's and clang's; it knows itself by these names, too. */
+/*
+ * Prefixes of the names of AddressSanitizer's runtimes, gcc's and clang's. AddressSanitizer itself
+ * recognises its runtime by these names.
+ */
 static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
 
 int elf_program_read(int descriptor, struct elf_program *out)
@@ -211,7 +233,10 @@ int elf_program_read(int descriptor, struct elf_program *out)
 
 	*out = (struct elf_program){.kind = ELF_PROGRAM_OTHER_CPU};
 	read_first(&file, descriptor);
-	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
+	/*
+	 * Read the header fields that 32-bit and 64-bit files have in common, because a 32-bit file
+	 * may consist of nothing but its header of 52 bytes.
+	 */
 	if (read_at(&file, &file.header, offsetof(ElfW(Ehdr), e_version), 0) ||
 		memcmp(header->e_ident, ELFMAG, SELFMAG))
 		return -ENOEXEC;
@@ -241,7 +266,10 @@ int elf_program_read(int descriptor, struct elf_program *out)
 	return 0;
 }
 
-/* As its asan_linux.cpp has it: verify_asan_link_order turns the check off. */
+/*
+ * AddressSanitizer checks the order of libraries unless the option verify_asan_link_order is off.
+ * The last value in @options counts. Source: asan_linux.cpp.
+ */
 int elf_program_allows_any_order(const char *options)
 {
 	static const char flag[] = "verify_asan_link_order=";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program's ELF file says about libraries that LD_PRELOAD brings along. flamerun asks before
- * it starts a program, the library in a target before each exec. Layout and rules: elf(5),
- * load_elf_binary() in the kernel's fs/binfmt_elf.c. Nothing read is believed before it is bounded.
+ * Read from a program's ELF file whether a library in LD_PRELOAD can be loaded into the program.
+ * flamerun does this before it starts a program, and the library in a profiled process before each
+ * exec. The file may hold anything, so every value is checked before use. Layout and rules: elf(5),
+ * load_elf_binary() in the kernel's fs/binfmt_elf.c.
  */
 #ifndef LIBPROF_PRELOAD_ELF_PROGRAM_H
 #define LIBPROF_PRELOAD_ELF_PROGRAM_H
@@ -10,15 +11,21 @@
 #include <stdint.h>
 
 enum elf_program_kind {
-	/* its loader is glibc's, as far as names tell */
+	/* Its loader is glibc's, judged by the loader's name. */
 	ELF_PROGRAM_DYNAMIC,
 	ELF_PROGRAM_LOADER,	/* ld.so itself, run as "ld.so ./program" */
-	ELF_PROGRAM_STATIC,	/* nobody loads libraries for it */
-	/* it cannot start with our library; or its loader */
+	ELF_PROGRAM_STATIC,	/* has no loader for libraries */
+	/*
+	 * Its loader is another C library's, or it is such a loader. It cannot start with this
+	 * library.
+	 */
 	ELF_PROGRAM_OTHER_LIBC,
-	/* It needs no library: threads and signals are its own affair, as Go's without cgo. */
+	/*
+	 * It needs no library. Such a program, e.g. of Go without cgo, makes threads and signal
+	 * handlers by system calls.
+	 */
 	ELF_PROGRAM_NO_LIBC,
-	/* or word size, or byte order; of the rest nothing is filled */
+	/* Another CPU, word size or byte order; the fields below `machine` are not filled in. */
 	ELF_PROGRAM_OTHER_CPU,
 };
 
@@ -27,30 +34,34 @@ struct elf_program {
 	uint8_t word_class; /* ELFCLASS* */
 	uint8_t byte_order; /* ELFDATA* */
 	uint16_t machine;   /* EM_* */
-	/* PT_INTERP, NUL included; 0 bytes: there is none. */
+	/*
+	 * Position and length of the loader's path (PT_INTERP), NUL included; 0 bytes: the program
+	 * has none.
+	 */
 	uint64_t loader_offset, loader_bytes;
 	/*
-	 * The first library it needs if that is AddressSanitizer's runtime, else "". That ends a
-	 * program in which another library was loaded before it.
+	 * Name of the first library that the program needs, if it is AddressSanitizer's runtime,
+	 * else "". The runtime ends the program if another library was loaded before the runtime.
 	 */
 	char sanitizer[32];
 };
 
 /*
- * Read the file open at @descriptor. Returns 0, or -ENOEXEC when it is no program, or damaged.
- * Context: any thread, a handler, a vfork child; 2 KB of stack.
+ * Read the program in the file open at @descriptor. Returns 0, or -ENOEXEC if the file is no
+ * program or damaged. Context: any thread, a handler, a vfork child; uses 2 KB of stack.
  */
 int elf_program_read(int descriptor, struct elf_program *out);
 
 /*
- * Does the last word of @options, the value of ASAN_OPTIONS (NULL: none), allow other libraries
- * before AddressSanitizer's own? Context: as above.
+ * Returns 1 if @options, the value of ASAN_OPTIONS (NULL: not set), allows other libraries before
+ * AddressSanitizer's runtime. Context: any thread, a handler, a vfork child.
  */
 int elf_program_allows_any_order(const char *options);
 
 /*
- * Is the first entry of @list, the value of LD_PRELOAD (NULL: none), AddressSanitizer's runtime?
- * Entries that are @library (NULL: none) are skipped. Context: as above.
+ * Returns 1 if the first entry of @list, the value of LD_PRELOAD (NULL: not set), is
+ * AddressSanitizer's runtime. Entries that are @library (NULL: none) are skipped. Context: any
+ * thread, a handler, a vfork child.
  */
 int elf_program_preloads_sanitizer(const char *list, const char *library);
 

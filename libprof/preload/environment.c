@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment of an image that is about to be exec'd. A script that replaces LD_PRELOAD wants
- * to add another library, not to remove this one. So this library is added again, always behind the
- * others. It is removed if the loader would print a message about it or could not load it, or if it
- * would end the program: musl's loader and AddressSanitizer do so. To know that, the program's file
- * is read before the exec, which takes 2.4 us. An environment with neither of the two variables was
- * cleared on purpose and stays as it is. Images that run without the library are counted by cause,
- * so that the summary can name it.
+ * Change the environment that a program passes to an exec, so that the new process image has this
+ * library.
  *
- * This code may run in a handler or a vfork child: memory comes from the caller's stack, and files
- * are read by system calls.
+ * A script that replaces LD_PRELOAD wants to add another library, not to remove this one. So this
+ * library is added again, always behind the others. It is removed if ld.so would print a message
+ * about it or could not load it, or if the program would not start with it, as with musl's loader
+ * and AddressSanitizer. To find that out, the program's file is read before the exec, which takes
+ * 2.4 us. An environment with neither LD_PRELOAD nor WIRE_ENV was cleared on purpose and stays as
+ * it is. Images that start without the library are counted by cause, so that the summary can name
+ * the cause.
+ *
+ * This code may run in a handler or a vfork child, so memory comes from the caller's stack, and
+ * files are read by system calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,17 +36,20 @@
 #define PRELOAD_VARIABLE "LD_PRELOAD="
 #define PRELOAD_PREFIX	 (sizeof(PRELOAD_VARIABLE) - 1)
 #define CHANNEL_VARIABLE WIRE_ENV "="
-#define CHANNEL_BYTES	 96 /* three numbers of 32 bits, one of 64 */
+#define CHANNEL_BYTES	 96 /* three 32-bit numbers, one of 64 */
 
-/* Stacks may be small. An environment of more than some 900 variables is not changed. */
+/*
+ * Limit of a changed environment, because stacks may be small. An environment of more than some 900
+ * variables is not changed.
+ */
 #define ROOM_BYTES 8192
 
-/* BINPRM_BUF_SIZE: what the kernel reads to recognise a file */
+/* Bytes that the kernel reads to recognise a file: BINPRM_BUF_SIZE. */
 #define FIRST_BYTES	 256
 #define INTERPRETERS_MAX 5
-#define SHELL		 "/bin/sh" /* runs text without "#!", as execvp() has it */
+#define SHELL		 "/bin/sh" /* runs files without "#!", see execvp(3) */
 
-/* WIRE_ENV as this process got it; "": the process is in no run. */
+/* "WIRE_ENV=value" as this process got it; "" if flamerun does not profile the process. */
 static AT_START char channel[CHANNEL_BYTES];
 
 /* Copy @bytes of @text to @out. Returns the end of the copy. */
@@ -63,7 +69,10 @@ void preload_store_channel(const char *value)
 		append_bytes(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE)), value, bytes);
 }
 
-/* Returns WIRE_ENV for an image; NULL: the process is in no run, or the run is over. */
+/*
+ * Returns the WIRE_ENV variable for the next image. Returns NULL if flamerun does not profile this
+ * process, or has ended.
+ */
 static const char *channel_of_run(void)
 {
 	const struct wire_arena *arena = sampler.arena;
@@ -73,7 +82,7 @@ static const char *channel_of_run(void)
 
 const char *preload_library_path(void)
 {
-	/* atomic: whoever writes it writes the same */
+	/* Atomic; all threads store the same value. */
 	static AT_START const char *known;
 	const char *path = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	const struct link_map *map = NULL;
@@ -87,7 +96,7 @@ const char *preload_library_path(void)
 	return map->l_name;
 }
 
-/* Find the last definition of variable @name, which is the one that ld.so reads. */
+/* Find the last definition of variable @name, because ld.so reads the last one. */
 static char *find_variable(char *const *environment, const char *name)
 {
 	char *found = NULL;
@@ -103,7 +112,9 @@ static int is_separator(char c)
 	return c == ' ' || c == ':';
 }
 
-/* Returns the next entry of LD_PRELOAD's value and moves *@at behind it; NULL at the end. */
+/*
+ * Returns the next entry of LD_PRELOAD's value at *@at and moves *@at behind it; NULL at the end.
+ */
 static const char *next_entry(const char **at, size_t *bytes)
 {
 	const char *entry = *at;
@@ -145,7 +156,10 @@ static int lists_library_last(const char *variable, const char *library)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-/* Would the library end the program, or make ld.so print a message? @found: the obstacle. */
+/*
+ * Returns 1 if the library would end the program or make ld.so print a message. @found is the
+ * result of preload_find_obstacle().
+ */
 static int is_harmful(int found)
 {
 	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_NO_LIBC &&
@@ -176,12 +190,12 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 	handover->is_dropped = is_there && (is_harmful(found) || !is_behind);
 	handover->is_added = is_there && !is_harmful(found) && !is_behind;
 	if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
-		run = NULL; /* the image belongs to another run */
+		run = NULL; /* belongs to another flamerun */
 	if (found > 0)
 		handover->cause = (enum wire_unprofiled)found;
 	else if (run && !variable && !given_channel)
 		handover->cause = WIRE_UNPROFILED_CLEARED;
-	else if (run && !is_there && found < 0) /* it might do harm */
+	else if (run && !is_there && found < 0) /* the library could do harm */
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 	else if (run) {
 		handover->is_added |= !is_there;
@@ -197,7 +211,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 }
 
-/* Write LD_PRELOAD without the library. Returns its length in bytes, NUL not counted. */
+/* Write LD_PRELOAD without the library to @out. Returns the length in bytes, without the NUL. */
 static size_t drop_library(char *out, const struct preload_handover *handover)
 {
 	const char *at = handover->variable + PRELOAD_PREFIX, *entry;
@@ -216,8 +230,8 @@ static size_t drop_library(char *out, const struct preload_handover *handover)
 }
 
 /*
- * Write LD_PRELOAD with the library last. An allocator has to stay first, and so has
- * AddressSanitizer's runtime, which otherwise ends the program.
+ * Write LD_PRELOAD with the library as the last entry, because an allocator has to stay first, and
+ * so has AddressSanitizer's runtime, which would otherwise end the program.
  */
 static void add_library(char *out, const struct preload_handover *handover)
 {
@@ -269,10 +283,13 @@ char *const *preload_environment(const struct preload_handover *handover, void *
 
 /* ---- the file that will run ------------------------------------------------------------------ */
 
-/* Does the kernel change the user or group for the program? Then ld.so ignores LD_PRELOAD. */
+/*
+ * Returns 1 if the kernel would change the user or group for the program. ld.so then ignores
+ * LD_PRELOAD.
+ */
 static int changes_ids(int descriptor, const struct stat *status)
 {
-	/* without x it once meant mandatory locking */
+	/* S_ISGID without S_IXGRP once meant mandatory locking and does not change the group. */
 	mode_t group = S_ISGID | S_IXGRP;
 	struct statfs mount;
 
@@ -313,7 +330,10 @@ static int cause_in_program(const struct elf_program *program, char *const *envi
 		       : WIRE_UNPROFILED_SANITIZED;
 }
 
-/* The interpreter that the @bytes bytes at @first name after "#!"; what no "#!" begins is text. */
+/*
+ * Returns the interpreter named after "#!" in @first, the first @bytes bytes of a file; NULL if the
+ * line is invalid. A file without "#!" is a text for the shell.
+ */
 static const char *interpreter_of(char *first, long bytes)
 {
 	char *name = first + 2;
@@ -331,8 +351,9 @@ static const char *interpreter_of(char *first, long bytes)
 }
 
 /*
- * What keeps the library out of @file, below @directory, or out of its interpreter: enum
- * wire_unprofiled, 0 for nothing; -errno when nobody can tell. Only regular files are opened.
+ * Returns the reason (enum wire_unprofiled) why the library cannot be in the program @file,
+ * relative to @directory, or in its interpreter; 0 if it can; -errno if the file cannot be read.
+ * Only regular files are opened.
  */
 static int find_cause(int directory, const char *file, char *const *environment)
 {
@@ -349,7 +370,8 @@ static int find_cause(int directory, const char *file, char *const *environment)
 		if (descriptor < 0 || !S_ISREG(status.st_mode))
 			return -EACCES;
 		descriptor = arch_syscall4(SYS_openat, directory, file, O_RDONLY | O_CLOEXEC, 0);
-		if (descriptor == -ENOENT && directory >= 0) { /* fexecve(): it is the directory */
+		/* fexecve(): the file is @directory */
+		if (descriptor == -ENOENT && directory >= 0) {
 			descriptor = directory;
 			is_open = 1;
 		}
@@ -373,7 +395,10 @@ static int find_cause(int directory, const char *file, char *const *environment)
 	return -ENOEXEC;
 }
 
-/* The same for a name without '/', as far as one can tell without running what is found. */
+/*
+ * Does what find_cause() does for a name without '/', in each folder of PATH. Executability is
+ * checked by faccessat(), so the file may differ from the one that execvp() starts.
+ */
 static int find_cause_along_path(const char *file, char *const *environment)
 {
 	const char *path = getenv("PATH");
@@ -411,8 +436,10 @@ int preload_is_confined(void)
 {
 	uint32_t quit = __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED);
 
-	/* An image that quit because it got no timer may still make system calls, and the image
-	 * that it executes may get a timer. */
+	/*
+	 * An image that quit because it got no timer may still make system calls, and the next
+	 * image may get a timer.
+	 */
 	return (quit && quit != WIRE_QUIT_TIMERS) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;
 }
@@ -436,7 +463,8 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 		(!run && !lists_library(find_variable(environment, PRELOAD_VARIABLE), library)))
 		return;
 	/*
-	 * Where system calls are forbidden one more may be the end, and the image inherits filters.
+	 * If a seccomp filter was installed, do not read the file: one more system call could end
+	 * the process, and the next image inherits the filter.
 	 */
 	is_unseen = !preload_is_confined() && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
 		    confined_before_exec();

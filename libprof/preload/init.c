@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts the library in a process: finds flamerun's arena through the environment, claims a slot
- * and begins to sample the main thread. If anything is missing, the process runs on unsampled and
+ * and begins to sample the main thread. If anything is missing, the process continues unsampled and
  * no message is printed.
  */
 #include <errno.h>
@@ -28,7 +28,8 @@
 #include "libprof/sampler/text.h"
 
 /*
- * Identifies this library for atexit() and pthread_atfork(); crtbegin.o defines it if it is linked.
+ * Identifies this library for atexit() and pthread_atfork(). crtbegin.o would define this symbol,
+ * but the library may be linked without it.
  */
 extern void *__dso_handle __attribute__((weak, visibility("hidden")));
 void *__dso_handle = &__dso_handle;
@@ -53,8 +54,8 @@ static int parse_channel(const char *text, struct channel *out)
 }
 
 /*
- * How much of the arena to map: all of it, or one page if RLIMIT_AS is low. One page is enough to
- * count the process as unsampled.
+ * Returns how many bytes of the arena to map: all of it, or one page if RLIMIT_AS is low. One page
+ * is enough to count the process as unsampled.
  */
 static size_t bytes_to_map(uint64_t arena_bytes)
 {
@@ -67,8 +68,8 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 }
 
 /*
- * Read the settings of perf events. The arena can be overwritten by any process of the run, so
- * check the values: the period must not be 0, and the rest after a sample has a limit.
+ * Read the settings of perf events. Any profiled process can overwrite the arena, so check the
+ * values: the period must not be 0, and event_rests has a limit.
  */
 static void read_events(const struct wire_arena *arena, uint64_t cookie)
 {
@@ -80,16 +81,19 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 	sampler.event_period_ns = period_ns;
 	if (sampler.has_events && !arch_syscall2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick))
 		sampler.tick_ns = clock_from_timespec(&tick);
-	/* Without the tick's length, events and timer ticks cannot be told apart. */
+	/*
+	 * Without the length of the kernel's tick, samples of events and of timers cannot be told
+	 * apart.
+	 */
 	sampler.has_events &= sampler.tick_ns != 0;
 	sampler.has_kernel = sampler.has_events && (cookie & WIRE_COOKIE_KERNEL);
 	sampler.event_rests = rests < WIRE_EVENT_RESTS_MAX ? rests : WIRE_EVENT_RESTS_MAX;
 }
 
 /*
- * Read clock, rate and signal, once. Any process of the run may have changed them in the arena. The
- * kind of clock comes from @cookie instead, because timers that run while threads sleep would
- * interrupt their system calls.
+ * Read clock, rate and signal once, and check them, because any profiled process may have changed
+ * them in the arena. The kind of clock comes from @cookie, which other processes cannot change,
+ * because timers that expire while threads sleep would interrupt their system calls.
  */
 static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {
@@ -108,8 +112,9 @@ static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 }
 
 /*
- * Check that the @bytes bytes at @arena are, or begin, the arena of a run that has not ended. If
- * only a part is mapped, count the process as lost. Returns whether all of it is mapped.
+ * Check that the mapped @bytes bytes at @arena belong to an arena whose flamerun has not ended. If
+ * only a part is mapped, count the process as lost. Returns 1 if it is the arena and all of it is
+ * mapped.
  */
 static int is_arena(
 	struct wire_arena *arena, size_t bytes, uint64_t arena_bytes, uint64_t cookie)
@@ -140,8 +145,8 @@ static uint64_t sealed_bytes(int fd)
 }
 
 /*
- * Map the arena if the descriptor in the environment is really this run's. Returns NULL if not.
- * Uses raw system calls, because each libc function would cost every image a symbol lookup.
+ * Map the arena that the environment names. Returns NULL if its descriptor is not that arena. Uses
+ * raw system calls, because each libc function would cost every image a symbol lookup.
  */
 static void *map_arena(const struct channel *channel)
 {
@@ -169,21 +174,26 @@ static void *map_arena(const struct channel *channel)
 		arch_syscall2(SYS_munmap, at, bytes);
 		return NULL;
 	}
-	/* Keep the arena out of core dumps: a dump would allocate all its untouched pages. */
+	/*
+	 * Keep the arena out of core dumps, because a dump would allocate all its untouched pages.
+	 */
 	arch_syscall3(SYS_madvise, at, bytes, MADV_DONTDUMP);
 	return (void *)at;
 }
 
 /*
- * Begin to sample the first thread of an image. If it gets no timer, quit, and flamerun samples the
- * image from outside. Returns whether the thread is sampled.
+ * Begin to sample the first thread of an image. If the thread gets no timer, quit; flamerun then
+ * samples the image from outside. Returns 1 if the thread is sampled.
  */
 static int arm_first_thread(struct sampler_thread *thread)
 {
 	if (!sampler_thread_arm(thread))
 		return 1;
 	if (sampler.slot->timer_error) {
-		/* It counts as a process. Afterwards the slot may be another image's. */
+		/*
+		 * Count a process, not a thread. Do so before quitting, because the slot may be
+		 * given to another image afterwards.
+		 */
 		__atomic_fetch_sub(&sampler.slot->timerless_threads, 1, __ATOMIC_RELAXED);
 		sampler_quit(WIRE_QUIT_TIMERS);
 		own_signal_restore();
@@ -202,24 +212,30 @@ static void arm_main_thread(void)
 		preload_set_thread(thread);
 }
 
-/* The process that forks, written under libc's lock on forks. */
+/* pid of the process that forks; written under libc's lock on forks. */
 static uint32_t forking_pid;
 
-/* Count the fork, so that flamerun waits a moment for children that are being forked at the end. */
+/*
+ * Count the fork, so that flamerun waits a moment at its end for children that have not started
+ * yet.
+ */
 static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
 	if (sampler_is_hosted() || !arena || sampler.quit || confined_by_unseen())
 		return;
-	/* Look these up once here instead of in each child. */
+	/* Look up these functions here once, instead of in each child. */
 	preload_resolve_leave();
 	preload_library_path();
 	forking_pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
-/* Undo the count of a fork that failed. Forks inside libc only call fork_prepare(). */
+/*
+ * Undo fork_prepare()'s count if the fork fails. Forks inside libc do not come through this
+ * function, so a failed one stays counted.
+ */
 PRELOAD_EXPORT pid_t fork(void)
 {
 	static pid_t (*next)(void);
@@ -234,7 +250,7 @@ PRELOAD_EXPORT pid_t fork(void)
 	return child;
 }
 
-/* May a fork child be sampled? If a seccomp filter forbids it, count the child. */
+/* Returns 1 if a fork child may be sampled. If a seccomp filter forbids it, count the child. */
 static int may_begin(struct wire_arena *arena)
 {
 	if (arena->closing)
@@ -245,7 +261,10 @@ static int may_begin(struct wire_arena *arena)
 	return 0;
 }
 
-/* Begin in a fork child. Returns the entry of its only thread, or NULL: it is not sampled. */
+/*
+ * Begin sampling in a fork child. @forked is the parent's entry of the thread, or NULL. Returns the
+ * entry of the child's only thread, or NULL if it is not sampled.
+ */
 static struct sampler_thread *begin_in_child(void *arena, const struct sampler_thread *forked)
 {
 	uint64_t parent = sampler.image;
@@ -255,8 +274,9 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 	if (forked)
 		before = *forked;
 	/*
-	 * The parent is not the image's process, so a raw clone(2) made it, as bubblewrap does to
-	 * enter a new PID namespace. Nothing tells whether flamerun sees the pids there.
+	 * If fork_prepare() did not run in this process's parent, a raw clone(2) made the parent,
+	 * as bubblewrap does to enter a new PID namespace. Then flamerun may not see the pids of
+	 * this process.
 	 */
 	sampler.namespaced |= forking_pid != sampler.pid;
 	sampler_reset_in_child();
@@ -289,20 +309,25 @@ static void fork_child(void)
 		return;
 	forked = sampler_thread_that_forked();
 	thread = begin_in_child(arena, forked);
-	/* The entry is mostly the same; then libc's page need not be written. */
+	/*
+	 * If the thread's entry is unchanged, do not set it again, so that libc's page need not be
+	 * copied.
+	 */
 	if (thread != forked)
 		preload_set_thread(thread);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 
-/* Does the image have a seccomp filter that flamerun has not? It may forbid anything. */
+/*
+ * Returns 1 if the image has seccomp filters that flamerun does not have. They may forbid any call.
+ */
 static int is_confined(struct wire_arena *arena)
 {
 	uint32_t with_flamerun = arena->filters;
 
 	if (arch_syscall1(SYS_prctl, PR_GET_SECCOMP) <= 0)
 		return 0;
-	/* If filters cannot be counted, they are assumed to be flamerun's. */
+	/* If filters cannot be counted, assume that they are flamerun's. */
 	if (with_flamerun && confined_count() <= (int)with_flamerun) {
 		sampler.filters = sampler.filters_at_start = with_flamerun;
 		return 0;
@@ -313,8 +338,8 @@ static int is_confined(struct wire_arena *arena)
 }
 
 /*
- * Is the image number of @slot in our own memory, at the address that the slot names? Then the slot
- * belongs to another copy of this library in this process.
+ * Returns 1 if this process's memory holds @slot's image number at the address in @slot. Then the
+ * slot belongs to another copy of this library in this process.
  */
 static int is_in_our_memory(const struct wire_slot *slot)
 {
@@ -329,10 +354,10 @@ static int is_in_our_memory(const struct wire_slot *slot)
 }
 
 /*
- * Is another copy of this library sampling the process? Under qemu the guest's loader loads the
- * LD_PRELOAD libraries a second time, and two copies would take each other's signals. A slot with
- * our pid may also be left over from an image whose exec was not seen. An exec replaces the memory,
- * so check whether the slot's image number is in ours.
+ * Returns 1 if another copy of this library samples the process. Under qemu the guest's loader
+ * loads the LD_PRELOAD libraries a second time, and two copies would take each other's signals. A
+ * slot with this pid may also be left over from an image whose exec was not seen. An exec replaces
+ * the memory, so check whether the slot's image number is in this memory.
  */
 static int is_sampled_already(struct wire_arena *arena)
 {
@@ -361,7 +386,10 @@ static void connect_to_arena(const struct channel *channel, const char *text)
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
-	/* Install the handler before sampler.arena is set: from then on sigaction() hides it. */
+	/*
+	 * Install the handler before sampler_start() sets sampler.arena, because from then on
+	 * sigaction() reports the program's handler instead of the kernel's.
+	 */
 	if (own_signal_install())
 		goto out;
 	sampler.paused = !!((struct wire_arena *)arena)->start_paused;
@@ -383,10 +411,10 @@ __attribute__((constructor(101))) static void init_library(void)
 	struct channel channel;
 
 	/*
-	 * A process with other privileges than its caller's is not sampled. A program that does not
-	 * use libc, such as Go's without cgo, starts threads that the library does not see, and
-	 * sets its own handler for the signal. The tracer samples such a program; programs that it
-	 * starts may have the library.
+	 * Do not sample a process with other privileges than its caller's, or a program that does
+	 * not use libc, such as Go's without cgo: it starts threads that the library does not see,
+	 * and sets its own handler for the signal. flamerun's tracer samples such a program;
+	 * programs that it starts may have the library.
 	 */
 	if (text && !getauxval(AT_SECURE) && modules_program_needs_any() &&
 		!parse_channel(text, &channel))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of the functions that end an image: the exec family and _exit. Each records the CPU
- * time of all threads before the kernel forgets it. posix_spawn() does not end the image; only the
- * environment and the signal state of its child are set. (Programs linked before glibc 2.15 lose
- * its older version, which ran text without "#!" by the shell.) Inside libc, system() and popen()
- * do not call these functions: the signal state of their shell is set, but its environment is not
+ * Interposers of the functions that end a process image: the exec family and _exit(). Each records
+ * the CPU time of all threads before the kernel forgets it. posix_spawn() does not end the image;
+ * its interposer sets only the environment and the signal state of the child. (glibc has an older
+ * version of posix_spawn(), which runs files without "#!" by the shell; programs linked before
+ * glibc 2.15 get the newer version instead.) system() and popen() do not call these functions
+ * inside libc: their interposers set the signal state of the shell, but its environment is not
  * changed.
  */
 #include <errno.h>
@@ -40,21 +41,21 @@ void preload_leave(enum wire_slot_state state)
 {
 	sampler_leave(state);
 	/*
-	 * Not if there is a new seccomp filter, which may forbid the call. If a filter was not
-	 * seen, no end was recorded.
+	 * Do not ask for the signal's action if there is a new seccomp filter, which may forbid the
+	 * call. end_cpu_ns is 0 if there was a filter that the library did not see.
 	 */
 	if (sampler_is_this_process() && sampler.slot->end_cpu_ns &&
 		__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) == sampler.filters_at_start)
 		sampler.slot->is_displaced = own_signal_is_displaced() != 0;
 }
 
-/* What restore_signal() changed. */
+/* Results of restore_signal(), or-ed: what it changed. */
 #define RESTORED_ACTION 1
 #define RESTORED_MASK	2
 
 /*
- * Make the kernel's action and mask what the program believes them to be, because the next image
- * inherits both. Returns RESTORED_*.
+ * Set the kernel's action and mask for the sampling signal to the ones that the program has set,
+ * because the next image inherits both. Returns RESTORED_*.
  */
 static int restore_signal(int is_thread_held)
 {
@@ -72,7 +73,10 @@ static int restore_signal(int is_thread_held)
 	       (is_thread_held ? RESTORED_MASK : 0);
 }
 
-/* Undo that. A mask that was left alone may block the signal, if the thread is not sampled. */
+/*
+ * Undo restore_signal(), whose result is @restored. Do not unblock the signal unless
+ * restore_signal() blocked it, because the thread may be unsampled and block it itself.
+ */
 static void reinstall_signal(int restored)
 {
 	uint64_t mask = sampler_signal_bit();
@@ -82,19 +86,22 @@ static void reinstall_signal(int restored)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
-/* Does the thread only seem to block the sampling signal, see masks.c? */
+/* Returns 1 if the thread only seems to block the sampling signal, see masks.c. */
 static int is_held(const struct sampler_thread *thread)
 {
 	return thread && sampler_is_held(thread);
 }
 
-/* As preload_thread(), without touching a page of libc in a fork child. */
+/*
+ * Returns the calling thread's entry, as preload_thread() does, but without writing to a page of
+ * libc in a fork child.
+ */
 static const struct sampler_thread *thread_before_exec(void)
 {
 	return sampler_is_this_process() ? sampler_thread_self() : preload_thread();
 }
 
-/* What a failed exec has to undo. */
+/* State that a failed exec has to restore. */
 struct exec_state {
 	struct preload_handover handover;
 	int restored; /* RESTORED_* */
@@ -111,8 +118,8 @@ static void begin_exec(struct exec_state *exec_state)
 	}
 	preload_leave(WIRE_SLOT_EXEC);
 	/*
-	 * A signal that is pending while it is blocked is delivered to the next image, and may kill
-	 * it.
+	 * Remove perf events, because one of their signals that is pending while the signal is
+	 * blocked would be delivered to the next image, and may kill it.
 	 */
 	is_thread_held = is_held(thread_before_exec());
 	if (is_thread_held)
@@ -134,7 +141,10 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 	return result;
 }
 
-/* In the caller's frame: a vfork child must not allocate. */
+/*
+ * A macro, because alloca() must allocate in the interposer's frame: a vfork child must not use
+ * malloc().
+ */
 #define HAND_OVER(handover, directory, file, envp)          \
 	preload_hand_over(handover, envp, directory, file); \
 	envp = preload_environment(                         \
@@ -259,8 +269,9 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /*
- * The child execs inside libc, which returns after that, or returns an error and no child. The
- * child inherits the kernel's signal state, so that is set to what the program believes it is.
+ * Body of the interposers of posix_spawn*(). libc makes the child and waits until it has exec'd, or
+ * returns an error and no child. The child inherits the kernel's signal state, so that state is set
+ * to the program's for the time of the call.
  */
 #define SPAWN(name, directory)                                    \
 	static spawn_fn *next;                                    \
@@ -292,8 +303,8 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 }
 
 /*
- * If the program ignores our signal, no thread is sampled until system() returns; its time is
- * credited.
+ * If the program ignores the sampling signal, no thread is sampled until system() returns; that CPU
+ * time appears as unsampled.
  */
 PRELOAD_EXPORT int system(const char *command)
 {

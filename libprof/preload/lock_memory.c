@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mlockall() while the library and the arena are mapped. The arena has 32 to 256 MiB, the library's
- * tables have 6, and most of it is never touched. The kernel counts all of it against
+ * tables have 6, and most of that is never touched. The kernel counts all of it against
  * RLIMIT_MEMLOCK, so the call fails, or it locks all of it, which allocates every page.
  *
  * In a process with one thread, two things are unmapped during the call, with all signals blocked:
- * the pool, which is the part of the arena that only handlers touch, and the pages of the tables
- * that were never touched. The rest of the arena is unlocked afterwards. One page of the pool stays
+ * the pool, which is the part of the arena that only handlers touch, and those pages of the tables
+ * that were never touched. Afterwards the remaining arena is unlocked. One page of the pool stays
  * mapped at another address, because mremap() can restore the pool's mapping from it without a
  * descriptor. MCL_FUTURE would lock the restored mappings, so it is set last, by a second call.
  *
@@ -30,15 +30,18 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/text.h"
 
-/* A handler takes microseconds, unless its thread is preempted. */
+/*
+ * Wait for this many sched_yield() until no handler runs. A handler takes microseconds, unless its
+ * thread is preempted.
+ */
 #define HANDLERS_TRIES 10000
 
-/* Ranges of untouched pages that are unmapped: how many at most, and how large at least. */
+/* Unmap at most RANGES_MAX ranges of untouched pages, each of at least RANGE_PAGES_MIN pages. */
 #define RANGES_MAX	32
 #define RANGE_PAGES_MIN 16
 #define PAGES_AT_ONCE	128
 
-/* /proc/PID/pagemap: the page is in memory, or in the swap. */
+/* Bits of an entry of /proc/PID/pagemap: the page is in memory or in the swap. */
 #define PAGEMAP_TOUCHED (3ULL << 62)
 
 typedef int mlockall_fn(int);
@@ -49,10 +52,10 @@ struct range {
 	size_t bytes;
 };
 
-/* What is unmapped during a call. */
+/* The ranges that are unmapped during a call. */
 struct absent {
 	struct range pool;
-	/* where a page of the pool stays mapped */
+	/* Address of the page of the pool that stays mapped. */
 	long kept;
 	struct range tables[RANGES_MAX];
 	unsigned count;
@@ -77,7 +80,10 @@ static void add_range(struct absent *absent, uintptr_t from, uintptr_t to, size_
 		absent->tables[absent->count++] = (struct range){from, to - from};
 }
 
-/* Find the pages of the tables that were never touched; none if the kernel does not report them. */
+/*
+ * Find the pages of the tables that were never touched. Finds none if the kernel does not report
+ * them.
+ */
 static void find_untouched(struct absent *absent)
 {
 	size_t page = getauxval(AT_PAGESZ);
@@ -108,7 +114,10 @@ static void find_untouched(struct absent *absent)
 		arch_syscall1(SYS_close, fd);
 }
 
-/* /proc/self/task has two links, and one more for each thread. */
+/*
+ * Returns 1 if the process has one thread: /proc/self/task has two links, and one more for each
+ * thread.
+ */
 static int has_one_thread(void)
 {
 	struct stat status;
@@ -122,7 +131,7 @@ static void unlock_arena(size_t bytes)
 	arch_syscall2(SYS_munlock, sampler.arena, bytes);
 }
 
-/* Unmap what is not needed during the call. Returns 0, or -errno with nothing unmapped. */
+/* Unmap the pool and untouched pages. Returns 0, or -errno with nothing unmapped. */
 static int unmap(struct absent *absent)
 {
 	*absent = (struct absent){.pool = find_pool()};
@@ -137,7 +146,7 @@ static int unmap(struct absent *absent)
 	return 0;
 }
 
-/* Undo unmap(). Returns 0, or -ENOMEM: then handlers must not run any more. */
+/* Undo unmap(). Returns 0, or -ENOMEM; after that no handler may run. */
 static int map_again(const struct absent *absent)
 {
 	size_t page = getauxval(AT_PAGESZ);
@@ -161,8 +170,8 @@ static int map_again(const struct absent *absent)
 }
 
 /*
- * Call @next with as little of our memory mapped as possible, in a process with one thread. Returns
- * 0 with the call's result in *@result, or -errno: @next was not called.
+ * Call @next with as little of the library's memory mapped as possible. Context: a process with one
+ * thread. Returns 0 with the call's result in *@result, or -errno if @next was not called.
  */
 static int lock_others(mlockall_fn *next, int flags, int *result)
 {
@@ -184,7 +193,7 @@ static int lock_others(mlockall_fn *next, int flags, int *result)
 	return error;
 }
 
-/* Does RLIMIT_MEMLOCK allow all mapped memory except @bytes? */
+/* Returns 1 if RLIMIT_MEMLOCK allows all mapped memory except @bytes. */
 static int fits_without(size_t bytes)
 {
 	struct rlimit limit;

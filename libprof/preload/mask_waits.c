@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that wait with a signal mask of their own, or for a signal. A sampled thread only seems to
- * block our signal (masks.c), and a timer of ours may expire in it.
+ * Interposers of calls that set a signal mask while they wait, or that wait for a signal. A sampled
+ * thread only seems to block the sampling signal (masks.c): in the kernel's mask it is not blocked,
+ * so that a timer of the library may expire during the wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -38,19 +39,19 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 
 /* ---- calls that set a mask while they wait --------------------------------------------------- */
 
-/* What a wait has to undo. @thread is NULL if it changed nothing. */
+/* State that end_wait() restores. @thread is NULL if begin_wait() changed nothing. */
 struct wait {
 	struct sampler_thread *thread;
 	uint32_t was_held;
-	/* of a wait that the handler of another signal interrupted */
+	/* State of an outer wait that the handler of another signal interrupted. */
 	struct sampler_wait before;
 };
 
 /*
- * If the program only believes that it blocks our signal, and @mask lets the signal in, make it
- * true until the call has set @mask: then the call ends if a SIGVTALRM of the program's own comes,
- * and host.c calls the program's handler. @call and @first: the system call that waits, and its
- * first argument.
+ * If the thread only seems to block the sampling signal, and @mask unblocks it, really block the
+ * signal until the call sets @mask. Then a SIGVTALRM of the program's own ends the call as the
+ * program expects, and host.c calls the program's handler. @call is the system call that waits,
+ * @first its first argument.
  */
 static struct wait begin_wait(const sigset_t *mask, long call, uint64_t first)
 {
@@ -74,7 +75,10 @@ static struct wait begin_wait(const sigset_t *mask, long call, uint64_t first)
 	return wait;
 }
 
-/* A SIGVTALRM that came and was not let in is pending: host.c blocks and sends it again. */
+/*
+ * Undo begin_wait(). If a SIGVTALRM became pending that @mask did not let in, the unblocking
+ * delivers it: host.c blocks the signal and sends it again.
+ */
 static void end_wait(const struct wait *wait)
 {
 	struct sampler_thread *thread = wait->thread;
@@ -90,7 +94,10 @@ static void end_wait(const struct wait *wait)
 	thread->wait = wait->before;
 }
 
-/* Call @next with @arguments, @first before them, one of which is @mask; return its result. */
+/*
+ * Call @next with the arguments (@mask is one of them) between begin_wait() and end_wait(), and
+ * return its result.
+ */
 #define WAIT(mask, call, next, first, ...)                                     \
 	do {                                                                   \
 		struct wait wait = begin_wait(mask, call, (uintptr_t)(first)); \
@@ -201,7 +208,10 @@ PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
 
 /* ---- calls that wait for a signal ------------------------------------------------------------ */
 
-/* Waiting takes a signal without its handler: an expiry of ours is let go, its credit remains. */
+/*
+ * If a signal of one of the library's timers ends the wait, drop it and wait on. Its handler was
+ * not called, so its weight is added later, as that of a sample that was not taken.
+ */
 PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 	const struct timespec *restrict timeout)
 {

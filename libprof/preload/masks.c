@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal masks: a sampled thread never really blocks our signal for long, but the program does not
- * notice. What it asked for is kept in struct sampler_thread and returned when it asks; host.c
- * applies it once a SIGVTALRM of the program's own comes.
+ * Signal masks. In the kernel's mask, a sampled thread does not block the sampling signal for long,
+ * but the program must not notice that. The block that the program asked for is kept in struct
+ * sampler_thread and returned when the program reads the mask; host.c applies it when a SIGVTALRM
+ * of the program's own comes.
  *
- * Limit: the kernel and libc save and restore masks that do not contain this. If a thread blocks
- * SIGVTALRM, and the mask from before comes back by siglongjmp(), setcontext() or the return from a
- * signal handler, SIGVTALRM still seems to be blocked; and the other way round.
+ * Limit: the kernel and libc save and restore masks without this block. If a thread blocks
+ * SIGVTALRM, and siglongjmp(), setcontext() or the return from a signal handler restores an earlier
+ * mask, SIGVTALRM still seems to be blocked; and the other way round.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -28,8 +29,9 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 }
 
 /*
- * Change the mask of a vfork child. It is not sampled, so the kernel has its real mask. The signal
- * only seems to be blocked if that was so in its parent, until the child sets a mask itself.
+ * Change the mask of a vfork child. A vfork child is not sampled, so the kernel has its real mask.
+ * The signal only seems to be blocked if that was so in its parent, until the child sets a mask
+ * itself.
  */
 static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
 	const sigset_t *set, sigset_t *old_set)
@@ -50,7 +52,7 @@ static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, i
 
 static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
 {
-	/* A program that samples itself has its masks as it wants them. */
+	/* Do not change the masks of a program that profiles itself with this library. */
 	struct sampler_thread *thread = sampler_is_hosted() ? NULL : preload_thread();
 	int is_asked = set && (*sampler_mask(set) & sampler_signal_bit()) != 0;
 	sigset_t copy;
@@ -67,7 +69,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 		*sampler_mask(&copy) &= ~sampler_signal_bit();
 		set = &copy;
 	}
-	/* Before the call: what is pending may be delivered in it. */
+	/* Store before the call, because a pending signal may be delivered during the call. */
 	if (set)
 		__atomic_store_n(&thread->held, held_after(how, is_asked, held), __ATOMIC_RELAXED);
 	error = next(how, set, old_set);
@@ -104,9 +106,12 @@ PRELOAD_EXPORT int pthread_sigmask(
 }
 
 /* ---- older functions ------------------------------------------------------------------------- */
-/* libc's own would change the kernel's mask directly. */
+/*
+ * Interposed because libc's versions of them change the kernel's mask without calling
+ * sigprocmask().
+ */
 
-/* @mask has a bit for each of the signals 1 to 32. */
+/* @mask has one bit for each of the signals 1 to 32. */
 static int change_old_mask(int how, int mask)
 {
 	sigset_t set, before;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that libc makes for SIGEV_THREAD, without calling pthread_create(). libc is given a
- * function of ours, which starts sampling the thread and then calls the program's function. Such a
- * thread ends as others do.
+ * Sample threads that libc makes for SIGEV_THREAD, without calling pthread_create(). libc is given
+ * a function of this library, which starts sampling the thread and then calls the program's
+ * function. Such a thread ends as other threads do.
  *
- * libc keeps function and value as long as the timer exists, and does not report when it is
+ * libc keeps function and value as long as the timer exists, and does not report when the timer is
  * deleted. So each pair of the program's function and value has one permanent entry in a table. If
  * the table is full, libc gets the program's own function, and the thread is not sampled.
  */
@@ -18,7 +18,9 @@
 #define NOTIFIED_MAX 256u
 
 struct notified {
-	/* atomic: enum notified_state; the rest is not written once READY */
+	/*
+	 * Atomic: enum notified_state. Once it is READY, the other fields are not written any more.
+	 */
 	uint32_t state;
 	void (*function)(union sigval);
 	union sigval value;
@@ -64,7 +66,7 @@ static struct notified *find_notified(const struct sigevent *event)
 	return NULL;
 }
 
-/* Returns what to pass to libc: @event, or a copy in @room that calls notify(). */
+/* Returns the event to pass to libc: @event, or a copy in @room that calls notify(). */
 static struct sigevent *wrap(struct sigevent *event, struct sigevent *room)
 {
 	struct notified *notified;

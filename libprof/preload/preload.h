@@ -11,10 +11,13 @@
 
 #include "libprof/sampler/sampler.h"
 
-/* An interposer: visible, and without a symbol version (a version would disable it silently). */
+/*
+ * An interposer must be visible, and must not have a symbol version, because ld.so would then
+ * prefer libc's function without a message.
+ */
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* Make the key of preload_thread(). Context: the constructor, a thread that will be sampled. */
+/* Make the key of preload_thread(). Context: the constructor, or a thread that will be sampled. */
 void preload_make_key(void);
 
 /*
@@ -29,10 +32,13 @@ void preload_resolve_sigsuspend(void);
 /* Look up _exit() and execve(), which most fork children call. Context: not a handler. */
 void preload_resolve_leave(void);
 
-/* Returns the next definition of @name; not NULL if libc has one. Context: not a handler. */
+/*
+ * Returns the next definition of @name after this library's; never NULL if libc has one. Context:
+ * not a handler.
+ */
 void *preload_next(const char *name);
 
-/* Returns the calling thread's entry; NULL if it has none. Context: not a handler. */
+/* Returns the calling thread's entry; NULL if the thread is not sampled. Context: not a handler. */
 struct sampler_thread *preload_thread(void);
 void preload_set_thread(struct sampler_thread *thread);
 
@@ -40,21 +46,22 @@ void preload_set_thread(struct sampler_thread *thread);
 void preload_arm(struct sampler_thread *thread);
 
 /*
- * Is the calling thread's alternate signal stack too small for the handler? A fork child has the
- * alternate stack of its parent. Context: not a handler.
+ * Returns 1 if the calling thread's alternate signal stack is too small for the handler. A fork
+ * child has the alternate stack of its parent. Context: not a handler.
  */
 int preload_has_small_stack(void);
 
 /*
  * If system call @number with arguments @a changes the action or the mask of the sampling signal,
  * do what sigaction() or pthread_sigmask() would do. Returns 1 with *@result and errno set as by
- * syscall(2), or 0: make the call. Context: signal-safe as far as those functions are.
+ * syscall(2), or 0 if the caller must make the call. Context: signal-safe as far as sigaction() and
+ * pthread_sigmask() are.
  */
 int preload_signal_call(long number, const unsigned long a[4], long *result);
 
 /*
- * As sampler_leave(), and note whether the signal still has our handler. Context: any thread,
- * signal-safe.
+ * Do what sampler_leave() does, and record whether the signal still has this library's handler.
+ * Context: any thread, signal-safe.
  */
 void preload_leave(enum wire_slot_state state);
 
@@ -62,41 +69,46 @@ void preload_leave(enum wire_slot_state state);
 const char *preload_library_path(void);
 
 /*
- * Has a seccomp filter been installed since the start that may forbid the library's own system
- * calls? Context: signal-safe.
+ * Returns 1 if a seccomp filter that may forbid the library's own system calls was installed since
+ * the start. Context: signal-safe.
  */
 int preload_is_confined(void);
 
-/* The environment of an image that is about to be exec'd, and why the library will not be in it. */
+/*
+ * The environment of a process image that is about to be exec'd, and the reason why the image will
+ * not have the library.
+ */
 struct preload_handover {
-	/* the environment, borrowed; may be NULL */
+	/* The program's environment, borrowed; may be NULL. */
 	char *const *given;
-	/* its last LD_PRELOAD, which ld.so reads; NULL: none */
+	/* The last LD_PRELOAD in `given`, which is the one that ld.so reads; NULL: none. */
 	char *variable;
 	const char *library;	    /* path of this library, borrowed */
-	/* the library is added to or removed from @variable */
+	/* The library is added to or removed from `variable`. */
 	int is_added, is_dropped;
-	/* WIRE_ENV to be added; borrowed; NULL: not added */
+	/* WIRE_ENV variable to be added, borrowed; NULL: not added. */
 	const char *channel;
-	/* for preload_environment(); 0: @given is used as it is */
+	/* Bytes that preload_environment() needs; 0: `given` is used unchanged. */
 	size_t bytes;
-	/* why the library will not be in it; 0: it will */
+	/* Reason why the image will not have the library; 0: it will. */
 	enum wire_unprofiled cause;
-	int is_counted;		    /* @cause was counted in the arena */
-	/* a seccomp filter was installed unseen: make no more calls */
+	int is_counted;		    /* `cause` was counted in the arena */
+	/*
+	 * A seccomp filter was installed that the library did not see: make no more system calls.
+	 */
 	int is_unseen;
 };
 
-/* Value for @directory: search the file along PATH, as execvp() does. */
+/* Value for @directory: search for the file along PATH, as execvp() does. */
 #define PRELOAD_ALONG_PATH (-1000)
 
 /*
- * Decide which environment the image gets that is about to be exec'd, and count the cause if the
- * library will not be in it.
+ * Decide which environment to pass to an exec, and count the cause if the new image will not have
+ * the library.
  *
- * @environment  the one that the program gave; borrowed
- * @directory	 descriptor that @file is relative to, AT_FDCWD, or PRELOAD_ALONG_PATH
- * @file	 path of the program; "": it is open at @directory
+ * @environment  the program's environment for the exec; borrowed
+ * @directory    descriptor that @file is relative to, AT_FDCWD, or PRELOAD_ALONG_PATH
+ * @file         path of the program; "": the program is the file open at @directory
  *
  * Context: any thread, a handler, a vfork child; uses 3 KB of stack and the length of PATH.
  */
@@ -104,26 +116,26 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 	int directory, const char *file);
 
 /*
- * Returns the environment for the image: @given, or a changed copy in @room, which has
- * @handover->bytes. Context: as preload_hand_over().
+ * Returns the environment for the image: @handover->given, or a changed copy in @room, which has
+ * @handover->bytes bytes. Context: as preload_hand_over().
  */
 char *const *preload_environment(const struct preload_handover *handover, void *room);
 
-/* The exec failed: undo the count. Context: as preload_hand_over(). */
+/* Undo the count of preload_hand_over() after the exec failed. Context: as preload_hand_over(). */
 void preload_restore(const struct preload_handover *handover);
 
 /*
- * Returns why the library cannot be in the program @file, or in its interpreter if it is a script
- * (enum wire_unprofiled; 0: it can); or -errno if the file cannot be read. Context: as
+ * Returns the reason (enum wire_unprofiled) why the library cannot be in the program @file, or in
+ * its interpreter if it is a script; 0 if it can; -errno if the file cannot be read. Context: as
  * preload_hand_over().
  */
 int preload_find_obstacle(char *const *environment, int directory, const char *file);
 
 /*
- * The decision of preload_hand_over() alone, without reading files.
+ * Make the decision of preload_hand_over(), without reading files or counting.
  *
  * @library  path of the library
- * @run	     WIRE_ENV with the value of this process's run; NULL: it is in none
+ * @run      WIRE_ENV variable of the flamerun that profiles this process; NULL: none
  * @found    result of preload_find_obstacle()
  *
  * Context: as preload_hand_over().
