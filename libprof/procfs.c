@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read files of /proc and the kernel's CPU clocks of processes. Files are opened, read and closed
- * by raw system calls: where the calling thread has a descriptor table of its own, a sanitizer that
- * sees the libc calls would take the descriptors for the program's.
+ * by raw system calls, because the calling thread may have a descriptor table of its own, and a
+ * sanitizer that intercepts libc's calls would confuse these descriptors with the program's.
  */
 #include "libprof/procfs.h"
 
@@ -91,8 +91,9 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES])
 }
 
 /*
- * Find field @number (3 or more) of a "stat" @text. Fields are counted behind the last ')', because
- * the name in field 2 may contain blanks. Returns NULL if the field is missing.
+ * Find field @number (3 or more) in @text, the content of a "stat" file. Fields are counted behind
+ * the last ')', because the name in field 2 may contain blanks. Returns NULL if the field is
+ * missing.
  */
 static const char *find_field(const char *text, unsigned number)
 {
@@ -170,7 +171,7 @@ long procfs_newest_pid(void)
 	return strtol(at, NULL, 10);
 }
 
-/* Without opendir(3), which would call the program's malloc(). */
+/* Reads the folder without opendir(3), because that would call the program's malloc(). */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 {
 	char path[PROCFS_PATH_BYTES], entries[4096] __attribute__((aligned(8)));
@@ -217,7 +218,7 @@ int procfs_open(pid_t pid, pid_t tid, const char *name)
 	return open_path(path, 0);
 }
 
-/* Read up to @room - 1 bytes from the beginning and append a NUL. Returns 0 or -errno. */
+/* Read up to @room - 1 bytes from the beginning of @file and append a NUL. Returns 0 or -errno. */
 static int read_again(int file, char *text, size_t room)
 {
 	ssize_t bytes = arch_syscall4(SYS_pread64, file, text, room - 1, 0);
@@ -343,8 +344,9 @@ int procfs_stat_read(int file, struct procfs_stat *out)
 #define NS_PER_S 1000000000ULL
 
 /*
- * Is the process of this /proc/PID/stat alive? The state in it is the main thread's only: 'Z'
- * already if the main thread has called pthread_exit() and other threads run on.
+ * Returns 1 if the process of this /proc/PID/stat is alive. The state in the file is the main
+ * thread's: it is 'Z' if the main thread has called pthread_exit(), even if other threads are still
+ * running.
  */
 static int is_alive(const char *stat)
 {
@@ -385,7 +387,7 @@ uint64_t procfs_cpu_ns(uint32_t pid)
 	struct timespec ts;
 	clockid_t clock;
 
-	/* By a raw system call, because libfaketime's clock_gettime() returns a faked time. */
+	/* Use a raw system call, because libfaketime's clock_gettime() returns a faked time. */
 	if (clock_getcpuclockid((pid_t)pid, &clock) || arch_syscall2(SYS_clock_gettime, clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;

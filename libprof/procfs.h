@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read small files of /proc and the CPU clock of a process. Pid 0 is the calling process, whatever
- * its number in /proc is; thread ids are those that /proc shows. Source: proc(5).
+ * Read small files of /proc and the CPU clock of a process. Pid 0 means the calling process, even
+ * if /proc belongs to another pid namespace. Thread ids are those that /proc shows. Source:
+ * proc(5).
  *
  * Context: any thread.
  */
@@ -35,7 +36,7 @@ char procfs_state(pid_t pid, pid_t tid);
 /* Parent and start time of a process. */
 struct procfs_birth {
 	pid_t ppid;
-	/* since boot; pid and start time together are unique */
+	/* Clock ticks since boot. A pid and its start time together are unique. */
 	uint64_t start_ticks;
 	char state;	      /* as in procfs_state() */
 };
@@ -68,12 +69,15 @@ struct procfs_status {
 	pid_t inner_tid;  /* tid in the innermost pid namespace */
 	uint64_t blocked; /* signals blocked in the thread */
 	uint64_t ignored, caught; /* of the process */
-	/* number of seccomp filters; before Linux 5.9 only 0 or 1 */
+	/* Number of seccomp filters; before Linux 5.9 only 0 or 1. */
 	uint32_t filters;
 	bool is_strict;	  /* SECCOMP_MODE_STRICT */
 };
 
-/* Read "status" of thread @tid, or of process @pid if @tid is 0. Returns as procfs_birth(). */
+/*
+ * Read "status" of thread @tid, or of process @pid if @tid is 0. Returns 0, or -ESRCH with *@out
+ * unchanged.
+ */
 int procfs_status(pid_t pid, pid_t tid, struct procfs_status *out);
 
 /*
@@ -91,11 +95,14 @@ void procfs_close(int file);
 
 /* The scheduler's statistics of a thread. */
 struct procfs_clock {
-	/* time on a CPU; if it is running now, up to the kernel's last tick */
+	/* ns on a CPU. For a running thread, up to the kernel's last tick. */
 	uint64_t cpu_ns;
-	/* time it was runnable but waited for a CPU, up to its last turn */
+	/*
+	 * ns that the thread was runnable and waited for a CPU, up to the last time that it got
+	 * one.
+	 */
 	uint64_t waited_ns;
-	uint64_t turns;	    /* times it got a CPU */
+	uint64_t turns;	    /* times that it got a CPU */
 };
 
 /* Read from a descriptor of "schedstat". Returns 0, or -errno with *@out unchanged. */
@@ -111,35 +118,38 @@ struct procfs_switches {
 /* Read from a descriptor of "status". Returns 0, or -errno with *@out unchanged. */
 int procfs_switches_read(int file, struct procfs_switches *out);
 
-/* The system call in which a thread sleeps, and its registers. */
+/* The system call in which a thread sleeps, and the thread's registers. */
 struct procfs_syscall {
-	long number; /* number of the system call; -1: none */
+	long number; /* -1: in no system call */
 	uint64_t arguments[6];
 	uint64_t sp, pc;
 };
 
 /*
- * Read from a descriptor of "syscall"; the thread is not disturbed.
- * Returns 0; -EAGAIN if the thread runs or is about to; or another -errno, such as -EPERM if the
- * caller may not trace the thread. *@out is unchanged after a failure.
+ * Read from a descriptor of "syscall", without disturbing the thread.
+ * Returns 0; -EAGAIN if the thread runs or is about to run; or another -errno, such as -EPERM if
+ * the caller may not trace the thread. *@out is unchanged after a failure.
  */
 int procfs_syscall_read(int file, struct procfs_syscall *out);
 
 /* Returns the number of threads of @pid, 0 if the process has gone. */
 unsigned procfs_thread_count(pid_t pid);
 
-/* Facts from a thread's "stat". CPU times are in ticks of 10 ms, not in the kernel's own ticks. */
+/*
+ * Facts from a thread's "stat". CPU times are in clock ticks of 10 ms, not in ticks of the kernel's
+ * timer.
+ */
 struct procfs_stat {
 	char state;	/* as in procfs_state() */
 	unsigned flags; /* as in procfs_flags() */
-	/* CPU time in user mode and in the kernel */
+	/* CPU time in user mode and in the kernel. */
 	uint64_t user_ticks, kernel_ticks;
 };
 
 /* Read from a descriptor of "stat". Returns 0, or -errno with *@out unchanged. */
 int procfs_stat_read(int file, struct procfs_stat *out);
 
-/* Is @pid alive? A zombie is not, unless only its main thread has ended. */
+/* Returns 1 if @pid is alive. A zombie is not alive, unless only its main thread has ended. */
 int procfs_is_running(uint32_t pid);
 
 /* Returns the CPU time of @pid in nanoseconds, 0 if unknown. */

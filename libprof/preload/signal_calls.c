@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rt_sigaction and rt_sigprocmask, if programs call them by syscall(2), as runtimes do that reset
- * or block all signals. For our signal they do what sigaction() and pthread_sigmask() of signals.c
- * do, because the default action of our signal would kill the program.
+ * System calls rt_sigaction and rt_sigprocmask that a program makes by syscall(2), as language
+ * runtimes do that reset or block all signals. For the sampling signal they must do what the
+ * interposed sigaction() and pthread_sigmask() do, because the signal's default action would kill
+ * the program.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,8 +13,8 @@
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/own_signal.h"
 
-#define NO_SIGNAL 65 /* above the kernel's highest */
-/* none of SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
+#define NO_SIGNAL 65 /* higher than any signal */
+/* Not a valid first argument of rt_sigprocmask. */
 #define NO_HOW	  3
 
 static struct sigaction action_from_kernel(const struct kernel_action *kernel)
@@ -36,8 +37,9 @@ static struct kernel_action action_to_kernel(const struct sigaction *action)
 }
 
 /*
- * First make the call with an invalid signal number, which changes nothing: if a pointer or the
- * size is bad, the kernel returns its own error. Returns 0 or -errno.
+ * Do what sigaction() does, with the system call's arguments @a. First make the call with an
+ * invalid signal number, which changes nothing: if a pointer or the size is bad, the kernel returns
+ * its own error. Returns 0 or -errno.
  */
 static long change_action(const unsigned long a[4])
 {
@@ -60,9 +62,10 @@ static long change_action(const unsigned long a[4])
 }
 
 /*
- * Change the kernel's mask except for our signal, which only seems to be blocked. Check the
- * arguments first, as above. libc's function is used for our signal alone, because it leaves out
- * libc's internal signals. Returns 0 or -errno.
+ * Change the kernel's mask, except for the sampling signal, which only seems to be blocked. First
+ * make the call with an invalid `how`, which changes nothing: if a pointer or the size is bad, the
+ * kernel returns its own error. Use libc's function for the sampling signal alone, because it would
+ * leave out libc's internal signals. Returns 0 or -errno.
  */
 static long change_mask(const unsigned long a[4])
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program may set an action for SIGVTALRM, but our handler stays installed: the program's
- * action is only stored, and returned when it asks. A program that resets every signal at start, as
- * node and shells do, would otherwise be killed by our timer.
+ * The program may set an action for the sampling signal, but this library's handler stays
+ * installed: the program's action is only stored, and returned when the program reads the action. A
+ * program that resets every signal at start, as node and shells do, would otherwise be killed by
+ * the sampling timer.
  */
 #include <errno.h>
 #include <signal.h>
@@ -53,7 +54,10 @@ static void change_program_action(const struct sigaction *action)
 	own_signal_reinstall();
 }
 
-/* Another library's constructor may come here before ours has run. */
+/*
+ * Called before the library's constructors if another library's constructor calls sigaction(), so
+ * set libc_calls here, too.
+ */
 static int change_action(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
 	set_libc_calls();
@@ -95,7 +99,9 @@ static sighandler_t change_handler(sighandler_t handler, int flags)
 	return before.sa_handler;
 }
 
-/* libc has signal() under several names, and programs of strict C get the System V one. */
+/*
+ * libc has signal() under several names. Programs built for strict ISO C call the System V variant.
+ */
 #define SIGNAL_FUNCTION(name, flags)                                         \
 	PRELOAD_EXPORT sighandler_t name(int number, sighandler_t handler)   \
 	{                                                                    \
@@ -173,17 +179,21 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 	return 0;
 }
 
-/* Stack that the handler uses below the kernel's frame; tests/lint/lint_stack.py checks it. */
+/*
+ * Stack that the library's handler uses below the kernel's frame; tests/lint/lint_stack.py checks
+ * it.
+ */
 #define HANDLER_BYTES	   640
-/* the kernel refuses a smaller alternate stack */
+/* The kernel refuses an alternate stack that is smaller. */
 #define KERNEL_MINSIGSTKSZ 2048
 
-/* atomic: some thread has set a stack that is too small */
+/* Atomic: 1 if a thread has set an alternate stack that is too small. */
 static uint32_t is_any_small;
 
 /*
- * AT_MINSIGSTKSZ is never less than a signal frame. Compare with it first, because computing the
- * exact size takes instructions that are slow in a virtual machine.
+ * Returns 1 if @stack is too small for the handler. AT_MINSIGSTKSZ is never less than a signal
+ * frame, so compare with it first: computing the exact size takes instructions that are slow in a
+ * virtual machine.
  */
 static int is_small(const stack_t *stack)
 {
@@ -204,8 +214,8 @@ int preload_has_small_stack(void)
 }
 
 /*
- * The kernel kills a process if a signal's frame does not fit on the alternate stack. So end the
- * sampling of a thread before it sets such a small stack.
+ * End the sampling of the calling thread before it sets a small alternate stack, because the kernel
+ * kills a process if a signal's frame does not fit on that stack.
  */
 static void end_before_small_stack(void)
 {
@@ -222,7 +232,10 @@ static void end_before_small_stack(void)
 	may_unblock = !thread->held && !__atomic_load_n(&thread->ring->has_event, __ATOMIC_SEQ_CST);
 	sampler_thread_end(thread);
 	preload_set_thread(NULL);
-	/* That blocked our signal for good, but this thread goes on. */
+	/*
+	 * sampler_thread_end() has blocked the sampling signal for ever, but this thread continues
+	 * and may use the signal itself.
+	 */
 	if (may_unblock)
 		change_handler_mask(SIG_UNBLOCK);
 }

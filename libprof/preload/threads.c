@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of pthread_create() and thrd_create(). The creator claims an entry for the thread.
- * The thread begins in a wrapper that makes its timer, and a thread-specific destructor ends its
- * sampling.
+ * Interposers of pthread_create() and thrd_create(). The creating thread claims an entry for the
+ * new thread. The new thread begins in a wrapper that makes its timer, and a thread-specific
+ * destructor ends its sampling.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,8 +28,9 @@ static AT_START int have_key;
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
 /*
- * If only a shared library of the program links this library, it comes after libc in the search
- * order. Then RTLD_NEXT finds nothing, and the definition that the program calls is not ours.
+ * Returns the next definition of @name. If only a shared library of the program links this library,
+ * this library may come after libc in the search order. Then RTLD_NEXT finds nothing, and
+ * RTLD_DEFAULT finds libc's definition.
  */
 void *preload_next(const char *name)
 {
@@ -42,7 +43,10 @@ struct sampler_thread *preload_thread(void)
 {
 	struct sampler_thread *thread = have_key ? pthread_getspecific(thread_key) : NULL;
 
-	/* In a program that profiles itself, sessions end and their entries get other owners. */
+	/*
+	 * In a program that profiles itself, an entry may belong to another thread after the
+	 * profiler was stopped and started again.
+	 */
 	if (thread && sampler_is_hosted() && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
 		return NULL;
 	return thread;
@@ -56,8 +60,10 @@ void preload_set_thread(struct sampler_thread *thread)
 
 void preload_arm(struct sampler_thread *thread)
 {
-	/* An entry that could not be armed has been given back. It must not be remembered as this
-	 * thread's: when this thread ends it may be another thread's. */
+	/*
+	 * If the entry could not be armed, it has been released and may become another thread's. So
+	 * do not store it as this thread's.
+	 */
 	if (sampler_is_hosted())
 		thread = tasks_arm_self(thread);
 	else if (sampler_thread_arm(thread))
@@ -67,8 +73,9 @@ void preload_arm(struct sampler_thread *thread)
 }
 
 /*
- * The program's own destructors may run after this one, and are to be sampled. So this one asks for
- * another round of destructors as long as libc grants one; sampling ends in the last.
+ * The program's own destructors may run after this one and must be sampled. So this destructor sets
+ * its value again, which makes libc run another round of destructors, and ends sampling in the last
+ * round.
  */
 static void thread_ends(void *value)
 {
@@ -109,8 +116,8 @@ static void watch_end(struct sampler_thread *thread)
 extern const char __ehdr_start __attribute__((visibility("hidden")));
 
 /*
- * Does the program call our pthread_create()? Not if libc comes before this library in the search
- * order, as it does for a plugin.
+ * Returns 1 if the program's calls of pthread_create() come to this library. They do not if libc
+ * comes before this library in the search order, as for a plugin.
  */
 static int sees_births(void)
 {
@@ -128,14 +135,15 @@ __attribute__((constructor(101))) static void set_libc_calls(void)
 }
 
 /*
- * The thread's control block and static TLS lie at the top of its stack's mapping, so everything
- * from the stack pointer up to them is mapped; the bottom keeps clear of the guard.
+ * Compute the calling thread's stack bounds and arm the thread. The thread's control block and
+ * static TLS are at the top of its stack's mapping, so everything from the stack pointer up to them
+ * is mapped. The lower bound leaves room for the guard pages.
  */
 static void arm_with_stack(struct sampler_thread *thread)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t top = (uintptr_t)pthread_self();
-	/* until here the size that the creator asked for */
+	/* set_start() stored the stack's size here */
 	uintptr_t bytes = thread->stack_hi;
 	uintptr_t low;
 
@@ -160,8 +168,9 @@ static void *thread_main(void *argument)
 }
 
 /*
- * Does a new thread inherit from its creator that our signal only seems to be blocked? It does not
- * if @attributes have a signal mask, because the kernel then gives the thread that mask.
+ * Returns 1 if a new thread inherits from its creator that the sampling signal only seems to be
+ * blocked. A thread whose @attributes have a signal mask does not, because the kernel gives it that
+ * mask.
  */
 static uint32_t inherits_held(const pthread_attr_t *attributes)
 {
@@ -174,7 +183,7 @@ static uint32_t inherits_held(const pthread_attr_t *attributes)
 	return creator->held;
 }
 
-/* What the creator knows of the thread to be: its mask and the size of its stack. */
+/* Store the creator's facts about the new thread: start routine, mask and size of its stack. */
 static void set_start(struct sampler_thread *thread, const pthread_attr_t *attributes,
 	void *(*start)(void *), void *argument)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Add samples, names and marks to a profile. A thread's successive stacks mostly differ only near
- * the leaf, so the outer frames that they share are compared instead of looked up.
+ * Add samples, names and marks to a profile. A thread's successive stacks usually differ only near
+ * the innermost frame, so the outer frames that they share are compared with the previous stack
+ * instead of looked up.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "libprof/profile/tables.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
-/* Modules, names of code and marks. A program may announce anything, without end. */
+/*
+ * Modules, names of code and marks. A program may announce any number of them, so they have limits.
+ */
 
 int profile_add_module(struct flameprof_profile *p, uint32_t image,
 	const struct names_module *module, const char *path)
@@ -22,7 +25,7 @@ int profile_add_module(struct flameprof_profile *p, uint32_t image,
 	return error == -EINVAL ? error : profile_fail(p, error);
 }
 
-/* Returns the table for names of @image's code; NULL without memory. */
+/* Returns the table for names of @image's code, or NULL without memory. */
 static struct names *names_of(struct flameprof_profile *p, uint32_t image)
 {
 	struct pages *words = image ? &profile_image_at(p, image)->words : NULL;
@@ -32,7 +35,7 @@ static struct names *names_of(struct flameprof_profile *p, uint32_t image)
 	return pages_reserve(&p->account, words, sizeof(struct names)) ? NULL : words->at;
 }
 
-/* Count @bytes if adding them succeeded. Returns @error. */
+/* Add @bytes to words_bytes if @error is 0, that is, if the addition succeeded. Returns @error. */
 static int count_words(struct flameprof_profile *p, size_t bytes, int error)
 {
 	if (!error)
@@ -74,17 +77,19 @@ int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The entries of a sample that were found, and those still missing. */
+/*
+ * Result of looking up a sample: the table entries that were found, and which ones must be added.
+ */
 struct found {
 	const struct profile_image *image;
-	/* of the thread with the weight, in the image */
+	/* Number, within the image, of the thread that gets the weight. */
 	uint32_t number;
 	uint32_t thread;	       /* index + 1, 0: missing */
-	/* remembered facts of a thread without entry, or NULL */
+	/* Remembered facts of a thread that has no entry, or NULL. */
 	struct profile_thread *recent;
-	/* it gets no entry, because no more times are kept */
+	/* 1: the thread gets no entry of its own, because no more times are kept. */
 	int is_unshown;
-	/* number of frames found, from the outermost on */
+	/* Number of frames whose nodes were found, from the outermost frame on. */
 	uint32_t depth;
 	uint32_t node;		       /* the node of the last frame found */
 	uint32_t stack;		       /* index + 1, 0: missing */
@@ -92,7 +97,7 @@ struct found {
 	struct profile_stack key;
 };
 
-/* Returns the number of outermost frames shared with the stack added last. */
+/* Returns the number of outermost frames that the sample shares with the stack added last. */
 static uint32_t shared_frames(
 	const struct flameprof_profile *p, uint32_t root, const uint64_t *frames, uint32_t n)
 {
@@ -129,8 +134,8 @@ static uint32_t node_at_depth(
 }
 
 /*
- * Is the path from @leaf up to @depth the current one? Nodes down to @depth are known; the ones
- * below are stored in the path.
+ * Returns 1 if the nodes from @leaf up to @depth are the frames of p->path. Their numbers are
+ * stored in the path on the way. The nodes of the outermost @depth frames are known already.
  */
 static int is_path_to(
 	const struct flameprof_profile *p, const struct found *found, uint32_t leaf, uint32_t depth)
@@ -149,7 +154,10 @@ static int is_path_to(
 	return n == depth && node == node_at_depth(p, found, depth);
 }
 
-/* Find an earlier stack by the hash of its path, without looking up its nodes. */
+/*
+ * Find an earlier stack by the hash of its path, without looking up its nodes. Returns index + 1,
+ * or 0.
+ */
 static uint32_t find_stack(
 	const struct flameprof_profile *p, const struct found *found, uint32_t depth)
 {
@@ -168,7 +176,10 @@ static uint32_t find_stack(
 	return number;
 }
 
-/* Prefetch all slots, then the likely nodes: two memory latencies per stack, not per frame. */
+/*
+ * Prefetch the slots of all frames, then the nodes that they probably name. A stack then costs the
+ * latency of two memory accesses instead of two per frame.
+ */
 static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32_t depth)
 {
 	const struct profile_step *path = p->path.at;
@@ -181,7 +192,7 @@ static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32
 		__builtin_prefetch(profile_node_at(p, lookup_guess(&p->node_lookup, path[i].hash)));
 }
 
-/* Look up nodes from @depth on, until one is missing. */
+/* Look up the nodes of the frames from @depth on, until a node is missing. */
 static void find_nodes(const struct flameprof_profile *p, struct found *found, uint32_t depth)
 {
 	struct profile_step *path = p->path.at;
@@ -222,7 +233,7 @@ static void find_thread(struct flameprof_profile *p, uint32_t image,
 		found->key.thread = found->thread - 1;
 }
 
-/* Returns the entry or the remembered facts of the thread, NULL if there are none. */
+/* Returns the thread's entry or its remembered facts, or NULL if there are neither. */
 static struct profile_thread *thread_of(
 	const struct flameprof_profile *p, const struct found *found)
 {
@@ -231,8 +242,9 @@ static struct profile_thread *thread_of(
 }
 
 /*
- * The kernel checks timers at its tick, at least every 10 ms, so a thread has used less than two
- * ticks since its last sample. If more is due, something has blocked its signals.
+ * Limit of CPU time that is added to a thread's last stack. The kernel checks timers at its tick,
+ * at least every 10 ms, so a thread normally uses less than two ticks after its last sample. If
+ * more is due, its signals were blocked.
  */
 #define LAST_STACK_NS 20000000
 
@@ -243,9 +255,10 @@ static int fits_last_stack(const struct flameprof_profile *p, const struct wire_
 }
 
 /*
- * Put a sample without frames on the last stack of its thread. Credit also gets that sample's time:
- * if many threads end together, their credit would otherwise stand at one moment, on more CPUs than
- * there are. Credit for more than LAST_STACK_NS gets no stack and is drawn as [unsampled].
+ * Find the stack for a sample without frames: the last stack of its thread. A WIRE_KIND_CREDIT
+ * sample also gets the time of the thread's last sample: if many threads end together, their
+ * weights would otherwise all be at one moment, more than the CPUs could have run. For more than
+ * LAST_STACK_NS no stack is found, and the weight is drawn as [unsampled].
  */
 static void find_last_stack(
 	const struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
@@ -268,7 +281,7 @@ static void find_last_stack(
 		found->stack = profile_find_stack(p, &found->key);
 }
 
-/* Do thread, kind and end match those of the stack added last? */
+/* Returns 1 if thread, kind and end are those of the stack added last. */
 static int is_last_stack(const struct flameprof_profile *p, const struct found *found)
 {
 	const struct profile_stack *stack;
@@ -280,7 +293,9 @@ static int is_last_stack(const struct flameprof_profile *p, const struct found *
 	       stack->end == found->key.end;
 }
 
-/* Find the stack of a sample with frames, or else the nodes that it shares with others. */
+/*
+ * Find the stack of a sample with frames, or if there is none, the nodes of its outermost frames.
+ */
 static void find_frames(
 	const struct flameprof_profile *p, const uint64_t *frames, struct found *found)
 {
@@ -300,13 +315,13 @@ static void find_frames(
 	find_nodes(p, found, depth);
 }
 
-/* Was the thread on a CPU? */
+/* Returns 1 if the sample shows a thread on a CPU. */
 static int is_seen(const struct wire_sample *sample)
 {
 	return sample->kind == WIRE_KIND_CPU;
 }
 
-/* Reserve all missing entries. After an error nothing is added. */
+/* Reserve room for all missing entries. After an error nothing is added. */
 static int reserve_missing(
 	struct flameprof_profile *p, const struct wire_sample *sample, const struct found *found)
 {
@@ -344,7 +359,10 @@ static void commit_path(struct flameprof_profile *p, struct found *found)
 static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
-	/* Time of virtual machines and of waits is not added to the weight of another clock. */
+	/*
+	 * Waits and virtual machines are measured in elapsed time, which is not added to the weight
+	 * of another clock.
+	 */
 	int is_other = (sample->kind == WIRE_KIND_WAIT && p->clock != FLAMEPROF_CLOCK_ELAPSED) ||
 		       (sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM);
 	struct profile_stack *stack;
@@ -379,7 +397,7 @@ static void commit_weight(
 		p->totals.counts.untimed++;
 }
 
-/* Add the thread's entry and copy what was remembered of it. */
+/* Add an entry for the thread and copy its remembered facts to the entry. */
 static void commit_thread(struct flameprof_profile *p, uint32_t image, struct found *found)
 {
 	const struct profile_thread_key key = {found->image->id, found->number};
@@ -443,7 +461,10 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 		find_last_stack(p, sample, &found);
 	error = reserve_missing(p, sample, &found);
 	if (error) {
-		/* The path describes a stack that was not added. */
+		/*
+		 * p->path holds a stack that was not added, so do not compare the next sample with
+		 * it.
+		 */
 		p->path_depth = 0;
 		p->path_stack = 0;
 		goto out;

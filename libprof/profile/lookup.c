@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory from the kernel, and growing a table: twice the slots, all entries inserted again. */
+/* Memory from the kernel; and growing a hash table: twice the slots, all entries inserted again. */
 #include "libprof/profile/lookup.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
  * address space, which RLIMIT_AS and strict overcommit would charge to the host.
  */
 
-/* An array grows by 1/8 of its size, if the account allows. */
+/* An array grows by 1/8 of its size, if the account's limit allows that. */
 #define GROWTH_DIVISOR 8
 
 size_t pages_mapped_bytes;
@@ -98,7 +98,10 @@ void pages_release(struct pages_account *account, struct pages *array)
 
 #define BITS_MIN 10
 
-/* Entries at which a table grows, and at which it is full if the limit forbids growth. */
+/*
+ * entries_before_growth(): number of entries at which a table grows. entries_max(): number at which
+ * it is full if the limit forbids growth.
+ */
 static uint64_t entries_before_growth(uint32_t bits)
 {
 	return bits ? (1ULL << bits) / 4 * 3 : 0;
@@ -109,7 +112,7 @@ static uint64_t entries_max(uint32_t bits)
 	return bits ? (1ULL << bits) / 16 * 15 : 0;
 }
 
-/* All entries differ, so each goes into the first empty slot. */
+/* Insert all entries into empty slots without comparing them, because all entries differ. */
 static void insert_all(
 	struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hash table that finds an entry's number, from 1, by its content; the entries themselves are
- * stored elsewhere. Open addressing, four bytes per slot. The number needs only as many bits as the
- * table's size, so the rest of a slot holds more bits of the hash, and a probe seldom visits a
- * wrong entry:
+ * Hash table that finds an entry's number, from 1, by the entry's content. The entries themselves
+ * are stored elsewhere. Open addressing, four bytes per slot. An entry's number needs only as many
+ * bits as the table's size, so the other bits of a slot hold a part of the hash (the tag), and a
+ * probe seldom visits a wrong entry:
  *
  *	hash  home slot (`bits`) | tag
  *	slot  tag (32 - bits)    | number (bits)          0: empty
  *
  *	for (probe = lookup_begin(table, hash); (number = lookup_next(table, &probe));)
- *		if (the entry `number` is the one)
+ *		if (the entry `number` is the wanted one)
  *			return number;
  *	lookup_put(table, &probe, new number);
  *
@@ -24,24 +24,27 @@
 /* ---- memory of its own ----------------------------------------------------------------------- */
 /*
  * Memory mapped from the kernel, so that the host's malloc() is not used: blocks, and arrays that
- * grow up to their owner's limit. Every mapped byte is counted.
+ * grow up to their account's limit. Every mapped byte is counted.
  *
  * Context: any thread, not a handler; an account and its arrays belong to one thread at a time.
  */
 
-/* Memory used by one owner, and its limit. */
+/* Memory that an account's arrays use together, and its limit. */
 struct pages_account {
 	size_t limit_bytes;
 	size_t used_bytes;
 };
 
-/* A growing array. All zero is an empty one. */
+/* A growing array. All zero is an empty array. */
 struct pages {
-	void *at; /* changes when the array grows */
+	void *at; /* address; changes on growth */
 	size_t bytes;
 };
 
-/* Returns @bytes of zeroes, owned: pages_free() with the same size. NULL without memory. */
+/*
+ * Returns @bytes bytes of zeroes, to be freed by pages_free() with the same size; NULL without
+ * memory.
+ */
 void *pages_new(size_t bytes);
 void pages_free(void *at, size_t bytes); /* NULL is allowed */
 
@@ -52,7 +55,7 @@ void pages_free(void *at, size_t bytes); /* NULL is allowed */
  */
 int pages_reserve(struct pages_account *account, struct pages *array, size_t bytes);
 
-/* Free all memory of @array, which is empty then. */
+/* Free all memory of @array and make it empty. */
 void pages_release(struct pages_account *account, struct pages *array);
 
 /* Returns the memory that a block or array of @bytes takes, in whole pages. */
@@ -61,14 +64,14 @@ size_t pages_round(size_t bytes);
 /* Atomic: bytes mapped by all users of this file. */
 extern size_t pages_mapped_bytes __attribute__((visibility("hidden")));
 
-/* For tests, atomic: let the N-th request from now fail; 0: none. */
+/* For tests, atomic: make the N-th request from now fail; 0: none. */
 extern uint32_t pages_fail_in __attribute__((visibility("hidden")));
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define LOOKUP_BITS_MAX 30
 
-/* All zero is an empty table. */
+/* A hash table. All zero is an empty table. */
 struct lookup {
 	struct pages slots; /* uint32_t[1 << bits], none while bits is 0 */
 	uint32_t bits;
@@ -80,19 +83,25 @@ struct lookup_probe {
 	uint32_t tag;
 };
 
-/* The multiplier is 2^64 / golden ratio: neighbouring keys land far apart in the upper half. */
+/*
+ * Returns the hash of @key. The multiplier is 2^64 / golden ratio, so that neighbouring keys get
+ * very different upper halves.
+ */
 static inline uint32_t lookup_hash(uint64_t key)
 {
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ULL >> 32);
 }
 
-/* Returns the hash of entry @number of @owner. When a table grows, it is called with 1, 2, 3 ... */
+/*
+ * Returns the hash of entry @number of @owner. When a table grows, this function is called for
+ * entries 1, 2, 3 ... in this order.
+ */
 typedef uint32_t lookup_hash_fn(const void *owner, uint32_t number);
 
-/* Would lookup_reserve() grow the table? */
+/* Returns 1 if lookup_reserve() would grow the table. */
 int lookup_wants_growth(const struct lookup *table, uint32_t more);
 
-/* Do @more entries fit without growing, even if lookups become slower? */
+/* Returns 1 if @more entries fit without growing, even if lookups become slower. */
 int lookup_has_room(const struct lookup *table, uint32_t more);
 
 /*
@@ -119,14 +128,17 @@ static inline void lookup_prefetch(const struct lookup *table, uint32_t hash)
 	__builtin_prefetch((const uint32_t *)table->slots.at + lookup_begin(table, hash).at);
 }
 
-/* Returns the likely first result of lookup_next(), 0: none. The table must not be empty. */
+/* Returns the probable first result of lookup_next(); 0: none. The table must not be empty. */
 static inline uint32_t lookup_guess(const struct lookup *table, uint32_t hash)
 {
 	return ((const uint32_t *)table->slots.at)[lookup_begin(table, hash).at] &
 		((1u << table->bits) - 1);
 }
 
-/* Returns the next candidate's number, or 0 if there is none; lookup_put() may then use @probe. */
+/*
+ * Returns the number of the next entry with the same tag, or 0 if there is none. After 0,
+ * lookup_put() may use @probe.
+ */
 static inline uint32_t lookup_next(const struct lookup *table, struct lookup_probe *probe)
 {
 	const uint32_t *slots = table->slots.at;
@@ -145,7 +157,10 @@ static inline uint32_t lookup_next(const struct lookup *table, struct lookup_pro
 	}
 }
 
-/* Store entry @number where @probe ended. lookup_reserve() has made room. */
+/*
+ * Store entry @number in the empty slot at which @probe ended. The caller has called
+ * lookup_reserve().
+ */
 static inline void lookup_put(
 	struct lookup *table, const struct lookup_probe *probe, uint32_t number)
 {

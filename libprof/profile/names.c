@@ -107,7 +107,7 @@ void names_truncate_modules(struct names *names, uint32_t count)
 	lookup_rebuild(&names->module_lookup, count, hash_module, names);
 }
 
-/* Returns how many ranges begin at or below @space. */
+/* Returns the number of ranges that begin at or below @space. */
 static uint32_t codes_up_to(const struct names *names, uint64_t space)
 {
 	uint32_t low = 0, high = names->code_count;
@@ -152,7 +152,7 @@ int names_add_code(struct names *names, struct pages_account *account,
 		error = names_add_string(names, account, name, &name_offset);
 	if (error)
 		return error;
-	/* Ranges are assigned in rising order, so few follow. */
+	/* Ranges are assigned in rising order, so few ranges have to move. */
 	memmove(names_code(names, at + 1), names_code(names, at),
 		(names->code_count - at) * sizeof(*code));
 	*names_code(names, at) = *code;
@@ -171,7 +171,7 @@ static uint32_t hash_file(const void *names, uint32_t number)
 	return hash_text(names_file(names, number));
 }
 
-/* Find or add @file and store its number; "" is 0. Returns as names_add_string(). */
+/* Find or add @file and store its number in @number; 0 for "". Returns as names_add_string(). */
 static int add_file(
 	struct names *names, struct pages_account *account, const char *file, uint32_t *number)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of frames: modules and announced code, from control records. A profile of many images has
- * one table for the modules of all images, and one table per image for code, because each image has
- * its own code space. In a process that profiles itself the catalogue has all that was announced,
- * and a profile has what its stacks refer to.
+ * Names of frames: modules and announced code, from control records. A profile of many process
+ * images has one table for the modules of all images, and one table per image for code, because
+ * each image has its own code space. In a process that profiles itself, the catalogue has all
+ * announced names, and a profile has the names that its stacks refer to.
  *
- * Context: one thread at a time. A table's memory is always on the same account.
+ * Context: one thread at a time. All arrays of a table must always be on the same account.
  */
 #ifndef LIBPROF_PROFILE_NAMES_H
 #define LIBPROF_PROFILE_NAMES_H
@@ -15,34 +15,36 @@
 #include "libprof/profile/lookup.h"
 #include "libprof/wire.h"
 
-/* Executable segments kept per module; more are rare. */
+/* Number of executable segments that are kept per module; few modules have more. */
 #define NAMES_SEGMENTS 4
 
-/* A mapped segment: whole pages. */
+/* A mapped segment; its bounds are whole pages. */
 struct names_segment {
 	uint64_t start, end, file_offset;
 };
 
 struct names_module {
-	uint32_t number; /* as in frames */
+	uint32_t number; /* number in WIRE_FRAME_MODULE */
 	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
 	uint64_t start, end, bias;
-	/* CLOCK_MONOTONIC when it was mapped; 0: unknown */
+	/* CLOCK_MONOTONIC when the module was mapped; 0: unknown. */
 	uint64_t time_ns;
 	uint32_t path;	  /* offset in `strings` */
 	uint32_t build_id_bytes;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
-	/* 0: program headers unreadable or not read */
+	/* 0: program headers not read or unreadable */
 	uint32_t segments;
-	/* index in the profile, 0 if there is one image */
+	/* Index of the process image in the profile; 0 if there is one image. */
 	uint32_t image;
 	struct names_segment segment[NAMES_SEGMENTS];
 };
 
-/* A range of the code space: generated code, or a virtual machine's function without code. */
+/*
+ * A range of the code space: generated code, or a virtual machine's function without machine code.
+ */
 struct names_code {
 	uint64_t space, bytes;
-	/* address in memory; 0: a machine's function */
+	/* Address in memory; 0: a virtual machine's function. */
 	uint64_t start;
 	uint32_t name;	/* offset in `strings` */
 	uint32_t file;	/* number of its source file, 0: none */
@@ -52,14 +54,14 @@ struct names_code {
 
 /* All zero is an empty table. */
 struct names {
-	/* struct names_module, in the order of addition */
+	/* struct names_module, in the order in which they were added. */
 	struct pages modules;
 	uint32_t module_count;
 	struct lookup module_lookup; /* by image and number */
-	/* struct names_code, sorted by space, none overlapping */
+	/* struct names_code, sorted by `space`, not overlapping. */
 	struct pages codes;
 	uint32_t code_count;
-	/* uint32_t, by number - 1: offset in `strings`; distinct */
+	/* uint32_t by file number - 1: offset in `strings`. No two files are equal. */
 	struct pages files;
 	uint32_t file_count;
 	struct lookup file_lookup;
@@ -89,7 +91,7 @@ static inline int names_code_is_function(const struct names_code *code)
 	return !code->start;
 }
 
-/* Is it not code, but what a thread waits for? */
+/* Returns 1 if @code is not code, but the leaf of a thread that waits. */
 static inline int names_code_is_wait(const struct names_code *code)
 {
 	return (code->space & WIRE_WAIT_BIT) != 0;
@@ -108,21 +110,21 @@ uint32_t names_find_module(const struct names *names, uint32_t image, uint32_t n
 uint32_t names_find_code(const struct names *names, uint64_t space);
 
 /*
- * Add an entry unless it is known; texts are copied. Module numbers above WIRE_MODULE_MAX and empty
- * or overlapping ranges are refused.
+ * Add an entry unless its number or address is known; texts are copied. Module numbers above
+ * WIRE_MODULE_MAX and empty or overlapping ranges are refused.
  * Returns 0; -EINVAL; -ENOSPC at the limit; -ENOMEM. A failed call has no visible effect.
  */
 int names_add_module(struct names *names, struct pages_account *account,
 	const struct names_module *module, const char *path);
 int names_add_code(struct names *names, struct pages_account *account,
 	const struct names_code *code, const char *name);
-/* Add a function with its source file; code->file is ignored. */
+/* Add a function with the name of its source file @file, which replaces code->file. */
 int names_add_function(struct names *names, struct pages_account *account,
 	const struct names_code *code, const char *name, const char *file);
 int names_add_string(
 	struct names *names, struct pages_account *account, const char *text, uint32_t *offset);
 
-/* Remove the modules after the first @count. Cannot fail. */
+/* Remove all modules except the first @count. Cannot fail. */
 void names_truncate_modules(struct names *names, uint32_t count);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile's tables: create them, find and add entries, truncate them. add.c adds samples; read.c
- * is the library's public reading.
+ * has the public functions that read a profile.
  *
- * A stack is found by the hash of its path and confirmed by walking up from its leaf. All slots of
- * a new stack can be prefetched at once, because a path's hash does not depend on the parent's
- * number. A node takes 12 bytes, and a slot 4, whose spare bits hold more of the hash.
+ * A stack is found by the hash of its path and confirmed by walking up from its leaf node. All
+ * slots of a new stack can be prefetched at once, because a path's hash does not depend on the
+ * parent's number. A node takes 12 bytes, and a slot 4, whose spare bits hold more of the hash.
  *
- * A process image is a node above its stacks: module numbers and code spaces belong to one image,
- * so equal frames of two images are different nodes. Modules of all images are in one table. Names
- * of code are in one table per image, because ranges rise in order only within an image.
+ * A process image (one exec or fork) is a node above its stacks: module numbers and code spaces
+ * belong to one image, so equal frames of two images are different nodes. Modules of all images are
+ * in one table. Names of code are in one table per image, because ranges rise in order only within
+ * an image.
  *
  * Entries are first reserved, then committed, so a sample that does not fit changes nothing. A
  * sixteenth of the memory limit is reserved for names, so that a full profile still has names.
@@ -47,7 +48,7 @@ struct flameprof_profile *profile_new(const struct profile_config *config)
 	p->account.used_bytes = pages_round(sizeof(*p));
 	p->period_ns = config->period_ns;
 	p->clock = config->clock;
-	/* A profile without a title is still useful. */
+	/* Ignore a failure, because a profile without a title is still useful. */
 	if (config->title)
 		names_add_string(&p->names, &p->account, config->title, &p->title);
 	return p;
@@ -83,7 +84,7 @@ void flameprof_profile_free(struct flameprof_profile *p)
 	pages_free(p, sizeof(*p));
 }
 
-/* Reserve @bytes for a table and @more entries in its lookup. */
+/* Reserve @bytes for an array and @more entries in its lookup table. */
 static int reserve(struct flameprof_profile *p, struct pages *array, size_t bytes,
 	struct lookup *lookup, uint32_t more, lookup_hash_fn *hash)
 {
@@ -99,7 +100,10 @@ static uint32_t image_hash(const void *owner, uint32_t number)
 	return lookup_hash(profile_image_at(owner, number - 1)->id);
 }
 
-/* Add the root node of an image other than the first. Its word cannot be a frame's. */
+/*
+ * Add the root node of an image other than the first. Its word has WIRE_FRAME_BY_FP set, which no
+ * frame in the tree has.
+ */
 static void commit_root(struct flameprof_profile *p, struct profile_image *image, uint32_t index)
 {
 	image->root_hash = profile_path_hash(0, index);
@@ -146,7 +150,7 @@ int profile_begin_run(struct flameprof_profile *p, uint64_t id)
 		profile_image(p, id);
 	if (!p->image_count)
 		return p->error;
-	/* The lookup is not updated, because the only image is never looked up by id. */
+	/* Do not update image_lookup, because the only image is never looked up by id. */
 	if (profile_image_at(p, 0)->id != id)
 		p->last_thread = 0;
 	profile_image_at(p, 0)->id = id;
@@ -155,10 +159,13 @@ int profile_begin_run(struct flameprof_profile *p, uint64_t id)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Hashes nodes in the order of their numbers, so a parent's hash is known first. */
+/*
+ * Owner for node_hash(): hashes nodes in the order of their numbers, so that a parent's hash is
+ * known before its children's.
+ */
 struct path_hasher {
 	const struct flameprof_profile *profile;
-	uint32_t *hashes; /* by number; [0] is the root's */
+	uint32_t *hashes; /* by node number; [0]: root */
 };
 
 static uint32_t node_hash(const void *owner, uint32_t number)
@@ -172,9 +179,9 @@ static uint32_t node_hash(const void *owner, uint32_t number)
 }
 
 /*
- * Path hashes are not stored; growing the table computes them into temporary memory, four bytes per
- * node. Check first that all of it fits, because a full table would otherwise try again for every
- * sample.
+ * Make room for @n more nodes. Path hashes are not stored, so growing the table computes them into
+ * temporary memory, four bytes per node. Check first that all of it fits, because a full table
+ * would otherwise try again for every sample.
  */
 static int grow_node_lookup(struct flameprof_profile *p, uint32_t n)
 {
@@ -293,9 +300,10 @@ uint32_t profile_commit_thread(
 }
 
 /*
- * A program may start threads without end, and most end before a sample of them is kept, so they
- * get no entries. They are remembered in a table of fixed size, by number. Numbers rise, so a
- * thread is forgotten only after this many later ones.
+ * Size of the table of threads without entries. A program may start any number of threads, and most
+ * end before a sample of them is kept, so they get no entries. Their facts are remembered in this
+ * table by thread number. Numbers rise, so a thread's facts are overwritten only after this many
+ * later threads.
  */
 #define RECENT_THREADS 16384u
 

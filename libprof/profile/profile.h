@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile, both of a flamerun run with all its processes and of a process that profiles itself:
+ * The profile, both of a flamerun with all its processes and of a process that profiles itself:
  * process images, their modules and threads, stacks, samples with their times, names of code,
  * marks. Entries are numbered in the order of their first appearance. Stacks share their outer
- * frames in a tree of nodes, each a frame with a parent:
+ * frames in a tree of nodes; each node is a frame with a parent:
  *
  *	stack ─▶ leaf node ─▶ parent ─▶ … ─▶ outermost node ─▶ root of the thread's image
  *
  * WIRE_FRAME_BY_FP is cleared in frames, so that an address found by frame pointer is the same
- * node. The root of the first image is node 0; the roots of other images are nodes below it,
+ * node. The root of the first image is node 0; the roots of other images are nodes below node 0,
  * because module numbers are valid within one image. String 0 is "". All tables are `struct pages`
  * on one account.
  *
@@ -26,9 +26,9 @@
 #include "libprof/wire.h"
 
 /*
- * Limits of a profile whose config has no limit: times, marks, bytes of names. Beyond the first,
- * times become less exact (thin.c). Marks and names of code come from the program and may be
- * without end; those beyond the limit are left out and counted as lost.
+ * Limits of a profile whose config has no limit: number of samples with times, number of marks,
+ * bytes of names. Beyond the first limit, times become less exact (thin.c). A program may make any
+ * number of marks and names of code; those beyond the limits are left out and counted as lost.
  */
 #define PROFILE_TIMES_MAX (10u << 20)
 #define PROFILE_MARKS_MAX (1u << 20)
@@ -37,67 +37,73 @@
 struct profile_config {
 	uint64_t period_ns;
 	enum flameprof_clock clock;
-	/* limit of all memory; 0: only PROFILE_*_MAX */
+	/* Limit of all memory; 0: only PROFILE_*_MAX. */
 	size_t limit_bytes;
 	const char *title;  /* copied; NULL: none */
 };
 
 /*
  * A process image: a process from its start or exec to its next exec or its end. A process that
- * profiles itself has one image for all runs of the profiler.
+ * profiles itself has one image for all its profiles, however often the profiler is started.
  */
 struct profile_image {
-	/* of a process that profiles itself: the profiler's run */
+	/*
+	 * Image id in the arena. In a process that profiles itself it changes with each start of
+	 * the profiler.
+	 */
 	uint64_t id;
-	uint64_t parent;    /* image that forked it, 0 after an exec */
+	/* id of the image that forked this one; 0 after an exec */
+	uint64_t parent;
 	uint32_t pid, ppid; /* in its own pid namespace */
 	uint32_t root;	    /* root node of all its stacks */
 	uint32_t root_hash;
 	uint64_t start_ns;		   /* CLOCK_MONOTONIC */
-	/* of the process; end: when it left or was last seen */
+	/* CPU time of the process at its start, and when it left or was last seen. */
 	uint64_t start_cpu_ns, end_cpu_ns;
-	/* Reported by the image itself when it left, if it did. */
-	/* CPU time of its threads while sampled */
+	/* The fields below are set if the image reported its end itself. */
+	/* CPU time of the image's threads while they were sampled. */
 	uint64_t threads_ns;
-	/* CPU time of children it waited for, and of their descendants */
+	/* CPU time of children that the image had waited for, and of their descendants. */
 	uint64_t children_ns;
-	/* resident memory of the largest of them */
+	/* Resident memory of the largest of these children. */
 	uint64_t children_kib;
-	/* weight sampled after it left, beyond what was credited */
+	/*
+	 * Weight that was sampled after the image's end, beyond the weight that was credited there.
+	 */
 	uint64_t after_leave;
-	/* weight delivered but dropped, torn or paused */
+	/* Weight that was delivered but dropped, torn or paused. */
 	uint64_t unrecorded;
-	/* sampled threads alive when it ended */
+	/* Number of sampled threads that were alive when the image ended. */
 	uint32_t live_threads;
 	uint32_t signal;       /* sampling signal; 0: unknown */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time without samples, by cause */
-	uint64_t short_threads;			      /* of WIRE_UNSAMPLED_SHORT */
-	/* struct names of its code; not for the first image */
+	uint64_t short_threads;			      /* count for WIRE_UNSAMPLED_SHORT */
+	/* struct names of the image's code; unused in the first image. */
 	struct pages words;
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
-	/* sampled by a tracer, which found it running */
+	/* Sampled from outside by flamerun's tracer. */
 	uint8_t from_outside;
 	uint8_t end_is_reported;
 	uint8_t left_paused;
-	/* ran on unsampled after it had reported its end */
+	/* The process continued unsampled after it had reported its end. */
 	uint8_t went_on;
 	uint8_t left_by_exec;
 	uint8_t ended;
-	/* the signal had another handler at the end */
+	/* The signal had another handler when the image ended. */
 	uint8_t is_displaced;
-	/* not readable: all its time is credit without a stack */
+	/* The image could not be sampled: all its CPU time is WIRE_KIND_CREDIT without a stack. */
 	uint8_t unsampled;
-	/* `unsampled` because tracing is forbidden; else it was too short */
+	/* `unsampled` because tracing is forbidden; 0: because the image was too short. */
 	uint8_t is_refused;
-	/* it ran when recording ended; end_cpu_ns was read then */
+	/* The image was running when recording ended; end_cpu_ns was read then. */
 	uint8_t still_runs;
 };
 
-/* 12 bytes: the frame is split, so that there is no padding. */
+/* The frame is split into two words, so that the node has no padding: 12 bytes. */
 struct profile_node {
 	uint32_t parent;
-	/* in a root: WIRE_FRAME_BY_FP and image index */
+	/* The frame; in an image's root: WIRE_FRAME_BY_FP and the image's index. */
 	uint32_t frame_low, frame_high;
 };
 
@@ -105,20 +111,20 @@ struct profile_node {
 struct profile_stack {
 	uint64_t weight;
 	uint32_t thread;    /* index */
-	/* leaf; the image's root if there is no stack */
+	/* Number of the leaf node; the image's root if there are no frames. */
 	uint32_t node;
 	uint32_t path_hash; /* hash of its frames */
-	uint32_t samples;   /* records; saturates */
+	uint32_t samples;   /* number of samples; saturates */
 	uint16_t frames;
 	uint8_t kind; /* enum wire_kind */
 	uint8_t end;  /* enum wire_end */
 } __attribute__((packed, aligned(4)));
 
-/* A frame of the current stack, and its node. */
+/* A frame of the stack added last, and its node. */
 struct profile_step {
 	uint64_t frame;
 	uint32_t node;
-	uint32_t hash; /* hash of the path to it */
+	uint32_t hash; /* hash of the path up to here */
 };
 
 /*
@@ -127,7 +133,7 @@ struct profile_step {
  */
 struct profile_thread_key {
 	uint64_t image;	 /* the image's id */
-	/* within the image, from struct wire_sample */
+	/* Number within the image, as in struct wire_sample. */
 	uint32_t number;
 };
 
@@ -135,13 +141,13 @@ struct profile_thread {
 	struct profile_thread_key key;
 	uint32_t image; /* index */
 	uint32_t tid;	/* 0: unknown */
-	/* Stack for samples without frames; last_frames 0: none. */
+	/* Stack that is used for samples without frames; last_frames 0: none. */
 	uint32_t last_node;
 	uint32_t last_hash;
 	uint16_t last_frames;
 	uint8_t last_end;
 	uint8_t pad;
-	/* time of the last sample on that stack */
+	/* Time of the last sample with that stack. */
 	uint64_t last_ns;
 	uint64_t weight;
 	char name[WIRE_COMM_BYTES];
@@ -153,49 +159,49 @@ struct profile_mark {
 	uint32_t name; /* offset in names.strings */
 };
 
-/* Totals of all images. profile_add() counts `credited`, `untimed` and `ends` only. */
+/* Totals of all images. profile_add() updates only `credited`, `untimed` and `ends`. */
 struct profile_totals {
 	struct wire_counters counts;
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
-	/* images linked by exec count once; 0: not counted */
+	/* Number of processes: images that follow each other by exec count once. 0: not counted. */
 	uint32_t processes;
 	/*
-	 * The sampling signal if it killed the run's program, which had reset the signal's action
-	 * by a system call of its own; else 0.
+	 * The sampling signal if it killed the program that flamerun started, because the program
+	 * had reset the signal's action by a system call of its own; else 0.
 	 */
 	uint32_t killed_by;
-	/* sampling signal; 0: no program was sampled by one */
+	/* The sampling signal; 0: no program was sampled by a signal. */
 	uint32_t signal;
-	/* errno of the last of counts.timerless_threads */
+	/* errno of the timer_create() that failed last (counts.timerless_threads). */
 	uint32_t timer_error;
-	uint64_t signals_max; /* RLIMIT_SIGPENDING then */
+	uint64_t signals_max; /* RLIMIT_SIGPENDING at that time */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
-	/* threads and processes of WIRE_UNSAMPLED_SHORT */
+	/* Number of threads and processes of WIRE_UNSAMPLED_SHORT. */
 	uint64_t short_lives;
-	/* CPU time of all images; from the kernel if known */
+	/* CPU time of all images, from the kernel if known. */
 	uint64_t cpu_ns;
 };
 
 struct flameprof_profile {
-	/* lower limit while sampling, to reserve memory for names */
+	/* While samples are added, limit_bytes in it is lower, to reserve memory for names. */
 	struct pages_account account;
 	size_t limit_bytes;
 	uint64_t times_max;
 	uint64_t stretch_ns; /* resolution of times; 0: as recorded */
 	size_t words_bytes, words_max;
 	uint32_t marks_max;
-	int error; /* first failure to keep something */
+	int error; /* first failure to add something */
 	uint64_t period_ns;
 	enum flameprof_clock clock;
 	uint32_t title; /* offset in names.strings */
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
-	uint64_t weight;      /* by the clock */
-	/* of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM */
+	uint64_t weight;      /* samples of the profile's clock */
+	/* Weight of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM. */
 	uint64_t vm_weight;
-	/* of WIRE_KIND_WAIT; part only with FLAMEPROF_CLOCK_ELAPSED */
+	/* Weight of WIRE_KIND_WAIT; part of `weight` only with FLAMEPROF_CLOCK_ELAPSED. */
 	uint64_t wait_weight;
-	/* weight missing, as known to the recorder */
+	/* Weight of samples that the recorder dropped. */
 	uint64_t dropped_weight;
 	struct profile_totals totals;
 
@@ -203,7 +209,7 @@ struct flameprof_profile {
 	uint32_t image_count;
 	struct lookup image_lookup;
 
-	/* Numbered from 1: entry 0 is unused, the root of the first image. */
+	/* Nodes are numbered from 1. Entry 0 is unused; it is the root of the first image. */
 	struct pages nodes;
 	uint32_t node_count; /* without entry 0 */
 	struct lookup node_lookup;
@@ -219,27 +225,28 @@ struct flameprof_profile {
 	struct pages samples; /* struct flameprof_sample */
 	uint64_t sample_count;
 
-	/* the modules of all images, the code of the first */
+	/* The modules of all images, and the code of the first image. */
 	struct names names;
 	struct pages marks;
 	uint32_t mark_count;
 
 	/*
-	 * The stack added last, struct profile_step from the outermost frame: successive stacks of
-	 * a thread mostly differ only near the leaf.
+	 * The stack added last: struct profile_step from the outermost frame on. Successive stacks
+	 * of a thread usually differ only near the leaf, so the next sample is compared with it.
 	 */
 	struct pages path;
 	uint32_t path_depth;
-	uint32_t path_root;   /* its root node */
-	uint32_t path_stack;  /* index + 1 of its stack, 0: none */
-	uint32_t last_thread; /* index + 1 of the last thread looked up */
-	/* struct profile_thread of threads without entry, see profile.c */
+	uint32_t path_root;   /* root node of that stack */
+	uint32_t path_stack;  /* that stack's index + 1; 0: none */
+	uint32_t last_thread; /* index + 1 of the thread looked up last */
+	/* struct profile_thread of threads without entry, see profile.c. */
 	struct pages recent;
 };
 
-/* ---- making and filling ------------------------------------------------------------------------
- * Errors are 0, -ENOSPC at the limit, -ENOMEM. profile_error() returns the first one, so that a
- * caller without a limit notices that something is missing.
+/* ---- making and filling
+ * ------------------------------------------------------------------------
+ * These functions return 0, -ENOSPC at the limit, or -ENOMEM. profile_error() returns the first of
+ * these errors, so that a caller without a limit can find out that something is missing.
  */
 
 /* Returns an owned, empty profile or NULL. */
@@ -255,18 +262,18 @@ static inline int profile_error(const struct flameprof_profile *p)
 	return p->error;
 }
 
-/* Returns the index of the image with @id, adding it if needed; 0 if that fails. */
+/* Returns the index of the image with @id, which is added if needed; 0 if that fails. */
 uint32_t profile_image(struct flameprof_profile *p, uint64_t id);
 
 /*
- * For a process that profiles itself: let samples from now on belong to the first image, and
- * threads to the profiler's run @id. Returns 0 or an error.
+ * Call this when the profiler of a process that profiles itself starts. From now on samples belong
+ * to the first image, and threads have the profiler's image id @id. Returns 0 or an error.
  */
 int profile_begin_run(struct flameprof_profile *p, uint64_t id);
 
 /*
  * Remember @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or "": unknown) of thread @number of
- * @image. The thread becomes an entry with its first sample that has a weight and a time.
+ * @image. The thread gets an entry with its first sample that has a weight and a time.
  */
 void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
 	const char *comm);
@@ -275,30 +282,35 @@ void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t n
  * Add one sample of @image: sample->frames frames, innermost first, of thread sample->thread, which
  * is added if needed. The caller has checked the sample (wire_drain.h).
  *
- * A sample without frames goes on the thread's last stack of WIRE_KIND_CPU, or on none. With weight
- * 0 nothing is counted; the stack is only remembered as the last one.
+ * A sample without frames is added to the thread's last stack of WIRE_KIND_CPU, or to no stack. A
+ * sample with weight 0 is not counted; its stack is only remembered as the thread's last one.
  *
  * Returns 0 or an error; a sample that does not fit changes nothing.
  */
 int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
 	const uint64_t *frames);
 
-/* Add a module of @image; the first one with a number stays. Returns 0, -EINVAL or an error. */
+/*
+ * Add a module of @image. If its number is known, the first module with that number stays. Returns
+ * 0, -EINVAL or an error.
+ */
 int profile_add_module(struct flameprof_profile *p, uint32_t image,
 	const struct names_module *module, const char *path);
 
 /*
  * Add names of code and of virtual machines' functions (@file "": unknown), and marks. Texts are
- * copied. Empty names and code are ignored. If two names are given for the same range the first one
- * stays.
- * Returns 0; -EINVAL for overlapping ranges; or an error. profile_error() does not report -ENOSPC.
+ * copied. Empty names and code are ignored. If two names are added for the same range, the first
+ * one stays.
+ * Returns 0; -EINVAL for overlapping ranges; or an error. profile_error() does not report -ENOSPC
+ * of these functions.
  */
 int profile_add_code(struct flameprof_profile *p, uint32_t image, const struct names_code *code,
 	const char *name, const char *file);
 int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name);
 
-/* ---- reading -----------------------------------------------------------------------------------
- * Pointers are valid until the profile changes, and may be written through.
+/* ---- reading
+ * -----------------------------------------------------------------------------------
+ * Returned pointers are valid until the profile changes. Callers may write through them.
  */
 static inline struct profile_image *profile_image_at(
 	const struct flameprof_profile *p, uint32_t index)
@@ -365,17 +377,22 @@ static inline const struct names *profile_names(const struct flameprof_profile *
 	return image ? profile_image_at(p, image)->words.at : &p->names;
 }
 
-/* Is @node of @image the hidden target of the stub directly below it? Context: any thread. */
+/*
+ * Returns 1 if @node of @image is a stub's target that pictures leave out: the stub is the node's
+ * parent and has WIRE_CODE_HIDES_TARGET. Context: any thread.
+ */
 int profile_is_hidden(const struct flameprof_profile *p, uint32_t image, uint32_t node);
 
 /* Returns the code at @address of @image's code space, or NULL. */
 const struct names_code *profile_code_at(
 	const struct flameprof_profile *p, uint32_t image, uint64_t address);
 
-/* Returns the time of the first sample that has one (CLOCK_MONOTONIC), UINT64_MAX without any. */
+/*
+ * Returns the time of the first sample that has one (CLOCK_MONOTONIC), or UINT64_MAX if none has.
+ */
 uint64_t profile_first_ns(const struct flameprof_profile *p);
 
-/* Returns the frame @word of the first image, as the public API shows it. */
+/* Returns frame @word of the first image in the form of the public API. */
 struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t word);
 
 #endif

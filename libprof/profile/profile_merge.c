@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Merge one profile into another, both of a process that profiles itself. First merge all tables
- * without weights, which may fail and is then undone. Then add the weights, which cannot fail.
+ * without weights; this may fail and is then undone. Then add the weights, which cannot fail.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libprof/profile/tables.h"
 
-/* Maps numbers of `from` ("there") to those of `into` ("here"). Not on a profile's account. */
+/*
+ * Maps numbers of profile `from` ("there" below) to numbers of profile `into` ("here"). Its memory
+ * is not on a profile's account.
+ */
 struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
 	struct pages_account account; /* of threads_by_tid */
 	struct lookup threads_by_tid; /* threads in `into` before the merge */
-	uint16_t *modules; /* by number */
-	uint32_t *nodes;   /* by number */
-	uint32_t *hashes;  /* by number: hash of its path here */
+	uint16_t *modules; /* by module number */
+	uint32_t *nodes;   /* by node number */
+	uint32_t *hashes;  /* by node number: path hash here */
 	uint32_t *threads; /* by index: index + 1 */
 	uint32_t *stacks;  /* by index: index + 1 */
 };
@@ -65,7 +68,7 @@ static int same_module(const struct profile_merge *m, const struct names_module 
 			names_string(&m->from->names, there->path));
 }
 
-/* Returns a module number unused here: @wanted if possible; 0: none is left. */
+/* Returns a module number that is unused here: @wanted if possible; 0 if no number is left. */
 static uint32_t free_number(const struct names *names, uint32_t wanted)
 {
 	if (!names_find_module(names, 0, wanted))
@@ -109,21 +112,21 @@ static int merge_names(struct profile_merge *m)
 		error = names_add_function(&m->into->names, &m->into->account,
 			names_code(there, i), names_string(there, names_code(there, i)->name),
 			names_file(there, names_code(there, i)->file));
-		/* Code that overlaps code known here stays unnamed. */
+		/* Code that overlaps code known here gets no name. */
 		if (error == -EINVAL)
 			error = 0;
 	}
 	return error;
 }
 
-/* Translate @frame from there to here. */
+/* Returns @frame of `from` with the module number that the module has in `into`. */
 static uint64_t translate_frame(const struct profile_merge *m, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 
 	if (number == WIRE_MODULE_NONE || number > WIRE_MODULE_MAX)
 		return frame;
-	/* A module unknown there must not get the number of one that is known here. */
+	/* A module without an entry in `from` must not get the number of a module of `into`. */
 	number = names_find_module(&m->from->names, 0, number) ? m->modules[number]
 							       : WIRE_MODULE_OVER;
 	return WIRE_FRAME(number, WIRE_FRAME_ADDRESS(frame));
@@ -133,7 +136,7 @@ static uint64_t translate_frame(const struct profile_merge *m, uint64_t frame)
 
 static int merge_nodes(struct profile_merge *m)
 {
-	/* Parents have lower numbers than their children. */
+	/* In this order parents come before their children. */
 	for (uint32_t i = 1; i <= m->from->node_count; i++) {
 		const struct profile_node *there = profile_node_at(m->from, i);
 		uint64_t frame = translate_frame(m, profile_node_frame(there));
@@ -153,7 +156,10 @@ static int merge_nodes(struct profile_merge *m)
 	return 0;
 }
 
-/* Find the thread here of another run that has the same tid and name. Returns index + 1, or 0. */
+/*
+ * Find a thread here with the same tid and name, recorded between another start and stop of the
+ * profiler. Returns index + 1, or 0.
+ */
 static uint32_t find_thread_of_other_run(
 	const struct profile_merge *m, const struct profile_thread *there)
 {
@@ -216,7 +222,7 @@ static int merge_stacks(struct profile_merge *m)
 	return 0;
 }
 
-/* Append the marks; sort_marks() sorts them. */
+/* Append the marks; sort_marks() puts them in order. */
 static int merge_marks(struct profile_merge *m)
 {
 	int error = 0;
@@ -230,7 +236,7 @@ static int merge_marks(struct profile_merge *m)
 	return error;
 }
 
-/* If the profile that is merged into has no image yet, give it the image of the other profile. */
+/* If `into` has no image yet, give it the image of `from`. */
 static int merge_image(struct profile_merge *m)
 {
 	if (m->into->image_count || !m->from->image_count)
@@ -276,7 +282,7 @@ static void add_weights(struct profile_merge *m)
 	m->into->dropped_weight += m->from->dropped_weight;
 }
 
-/* Put the samples of the earlier profile first; profiles of one process do not overlap. */
+/* Put the samples of the earlier profile first. Profiles of one process do not overlap in time. */
 static void add_samples(struct profile_merge *m)
 {
 	struct flameprof_profile *into = m->into;
@@ -324,7 +330,7 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 {
 	struct profile_counts before;
 	struct profile_merge merge;
-	/* memory for the undo, so that it cannot fail */
+	/* Reserve memory for the undo now, so that the undo cannot fail. */
 	uint32_t *undo;
 	size_t undo_bytes;
 	int error;

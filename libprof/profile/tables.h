@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables of a profile, for the files that fill them: profile.c, add.c, thin.c, profile_merge.c.
- * Find, then reserve what is missing, then commit, so that a sample that does not fit changes
- * nothing. A reservation may move the tables, so a lookup position found before is invalid.
+ * First find entries, then reserve room for those that are missing, then commit them, so that a
+ * sample that does not fit changes nothing. A reservation may move the tables, so a lookup position
+ * that was found before is invalid afterwards.
  *
  * Reservations return 0, -ENOSPC at the limit, -ENOMEM; commits cannot fail.
  */
@@ -22,8 +23,9 @@ static inline int profile_fail(struct flameprof_profile *p, int error)
 }
 
 /*
- * Returns the hash of a path, by which nodes are looked up, so that all slots of a stack can be
- * prefetched before any parent's number is known. Node 0 has hash 0.
+ * Returns the hash of a path, by which nodes are looked up. It needs only the parent's hash, so
+ * that all slots of a stack can be prefetched before any parent's number is known. Node 0 has hash
+ * 0.
  */
 static inline uint32_t profile_path_hash(uint32_t parent_hash, uint64_t frame)
 {
@@ -49,7 +51,7 @@ static inline uint32_t profile_find_node(
 
 int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n);
 
-/* Add a node that does not exist yet. @frame is without WIRE_FRAME_BY_FP, except for a root. */
+/* Add a node that does not exist yet. @frame must not have WIRE_FRAME_BY_FP, except for a root. */
 static inline uint32_t profile_commit_node(
 	struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
 {
@@ -73,12 +75,12 @@ static inline uint32_t profile_stack_hash(const struct profile_stack *key)
 	return lookup_hash((key->path_hash | (uint64_t)key->thread << 32) ^ shape << 40);
 }
 
-/* Returns the index + 1, or 0. Uses thread, node, path_hash, kind and end of @key. */
+/* Find a stack by thread, node, path_hash, kind and end of @key. Returns index + 1, or 0. */
 uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key);
 int profile_reserve_stack(struct flameprof_profile *p);
 uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack);
 
-/* Returns the index + 1, or 0. */
+/* Find a thread. Returns index + 1, or 0. */
 uint32_t profile_find_thread(
 	const struct flameprof_profile *p, const struct profile_thread_key *key);
 int profile_reserve_thread(struct flameprof_profile *p);
@@ -86,8 +88,9 @@ uint32_t profile_commit_thread(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
 /*
- * Find what is remembered of a thread without entry, or NULL. The commit empties it;
- * profile_reserve_recent() has made room.
+ * Find the remembered facts of a thread without entry; NULL if there are none.
+ * profile_commit_recent() makes empty facts for a thread, for which profile_reserve_recent() must
+ * have made room.
  */
 struct profile_thread *profile_find_recent(
 	const struct flameprof_profile *p, const struct profile_thread_key *key);
@@ -95,7 +98,7 @@ int profile_reserve_recent(struct flameprof_profile *p);
 struct profile_thread *profile_commit_recent(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
-/* Will the time of another sample be kept? */
+/* Returns 1 if the time of another sample will be kept. */
 static inline int profile_keeps_times(const struct flameprof_profile *p)
 {
 	return p->sample_count < p->times_max;
@@ -104,18 +107,21 @@ static inline int profile_keeps_times(const struct flameprof_profile *p)
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
 
 /*
- * Make room for a quarter of @p->times_max by merging times. Makes less room, or none, without
- * memory or if nearly every sample has a stack of its own.
+ * Make room for a quarter of @p->times_max samples by merging samples of one stack. Makes less
+ * room, or none, without memory or if nearly every sample has a stack of its own.
  */
 void profile_thin(struct flameprof_profile *p);
 
-/* Remove everything added after @counts was taken. Cannot fail. */
+/*
+ * Sizes of all tables. profile_truncate() removes all entries that were added after
+ * profile_counts(). Cannot fail.
+ */
 struct profile_counts {
 	uint32_t nodes, stacks, threads, modules, marks;
 	uint64_t samples;
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);
-/* @hashes: memory for counts->nodes + 1 numbers */
+/* @hashes is memory for counts->nodes + 1 numbers. */
 void profile_truncate(
 	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
 

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reduce the number of samples without changing their weight: samples of one stack within an
- * interval become one sample at the time of the last. Only the resolution of times is lost. The
- * interval is doubled until there is room, up to LAST_STRETCH_NS.
+ * interval become one sample at the time of the last of them. Only the resolution of times is lost.
+ * The interval is doubled until there is room, up to LAST_STRETCH_NS.
  */
 #include "libprof/profile/tables.h"
 
 #define FIRST_STRETCH_NS 1000000u
 #define LAST_STRETCH_NS	 (UINT64_C(1) << 50) /* 13 days */
 
-/* Samples without a time form an interval of their own. */
+/*
+ * Returns the number of the interval that contains @time_ns. Samples without a time form interval
+ * 0.
+ */
 static uint64_t stretch_of(const struct flameprof_profile *p, uint64_t time_ns)
 {
 	return time_ns ? time_ns / p->stretch_ns + 1 : 0;
 }
 
-/* @last: by stack, the index + 1 of its last kept sample; 0: none. */
+/*
+ * Merge samples of one stack that are in the same interval. @last has, by stack, the index + 1 of
+ * the stack's last kept sample; 0: none.
+ */
 static void merge_samples(struct flameprof_profile *p, uint32_t *last)
 {
 	struct flameprof_sample *samples = p->samples.at;
@@ -43,7 +49,10 @@ void profile_thin(struct flameprof_profile *p)
 	size_t bytes = (p->stack_count + (size_t)1) * sizeof(uint32_t);
 	uint64_t wanted = p->times_max - p->times_max / 4;
 
-	/* First merge the samples added since the last call at the same resolution. */
+	/*
+	 * The first pass keeps the interval of the last call and so merges only the samples that
+	 * were added since.
+	 */
 	for (; p->stretch_ns < LAST_STRETCH_NS; p->stretch_ns *= 2) {
 		uint32_t *last = pages_new(bytes);
 

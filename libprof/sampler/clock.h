@@ -16,8 +16,8 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 }
 
 /*
- * Time from @then to @now, 0 if the clock went back: a library that fakes the time may set it back,
- * and a clock that cannot be read is 0.
+ * Returns the time from @then to @now. Returns 0 if the clock went back: a library that fakes the
+ * time may set it back, and a clock that cannot be read is 0.
  */
 static inline uint64_t clock_since(uint64_t then, uint64_t now)
 {
@@ -25,23 +25,31 @@ static inline uint64_t clock_since(uint64_t then, uint64_t now)
 }
 
 /*
- * Somebody stands between us and libc, whose clock_gettime() may do more than a handler can bear: a
- * sanitizer's keeps books about its thread and runs signals that it kept. Another may tell of other
- * times. Or a thread may not read the time stamp counter, which the vDSO does.
+ * Atomic: 1 if CLOCK_MONOTONIC must be read by a system call instead of libc's clock_gettime().
+ * This is so if another library has replaced clock_gettime(): a sanitizer's version locks and runs
+ * deferred signal handlers, which must not happen in a signal handler, and another library may
+ * return faked times. It is also so if a thread may not read the time stamp counter, which the vDSO
+ * reads.
  */
-extern int clock_asks_kernel __attribute__((visibility("hidden"))); /* atomic */
+extern int clock_asks_kernel __attribute__((visibility("hidden")));
 
-/* Find out whether that is so. Context: signal-safe; before the first sample. */
+/*
+ * Find out whether clock_asks_kernel must be set, and set it. Context: signal-safe; before the
+ * first sample.
+ */
 void clock_learn(void);
 
 /*
- * A thread is about to be kept from the counter. That is each thread's own, and that of those it
- * makes; asking the kernel in all of them, and for good, costs a system call for each sample.
- * Context: signal-safe.
+ * Set clock_asks_kernel because a thread is about to forbid itself the time stamp counter. The
+ * setting belongs to a thread and is inherited by threads that it creates; here all threads use
+ * system calls from now on, which costs one system call per sample. Context: signal-safe.
  */
 void clock_ask_kernel(void);
 
-/* CLOCK_MONOTONIC in nanoseconds; libc's call, which the vDSO answers without a system call. */
+/*
+ * Returns CLOCK_MONOTONIC in nanoseconds. Uses libc's function, which reads the vDSO without a
+ * system call, unless clock_asks_kernel is set.
+ */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	struct timespec ts = {0, 0};
@@ -53,7 +61,7 @@ static inline uint64_t clock_monotonic_ns(void)
 	return clock_from_timespec(&ts);
 }
 
-/* A CPU clock in nanoseconds, 0 when it can't be read. */
+/* Returns a CPU clock in nanoseconds; 0 if the clock cannot be read. */
 static inline uint64_t clock_cpu_ns(clockid_t clock)
 {
 	struct timespec ts = {0, 0};
@@ -64,22 +72,24 @@ static inline uint64_t clock_cpu_ns(clockid_t clock)
 }
 
 /*
- * CLOCK_MONOTONIC by a system call. To a process or thread that begins or ends, the page faults of
- * the vDSO and of libc's way there are dearer.
+ * Returns CLOCK_MONOTONIC, read by a system call. Use this in a process or thread that begins or
+ * ends: the first use of the vDSO costs page faults, which take longer than a system call.
  */
 static inline uint64_t clock_monotonic_by_call_ns(void)
 {
 	return clock_cpu_ns(CLOCK_MONOTONIC);
 }
 
-/* The CPU clock of another thread of this process. Source: Linux
- * include/linux/posix-timers_types.h. */
+/*
+ * Returns the CPU clock of thread @tid of this process. Source: Linux
+ * include/linux/posix-timers_types.h.
+ */
 static inline clockid_t clock_of_thread(int32_t tid)
 {
 	return (clockid_t)((~(uint32_t)tid << 3) | 6);
 }
 
-/* Is @tid a thread of this process that has not ended? */
+/* Returns 1 if @tid is a thread of this process that has not ended. */
 static inline int clock_of_thread_runs(uint32_t tid)
 {
 	return clock_cpu_ns(clock_of_thread((int32_t)tid)) != 0;

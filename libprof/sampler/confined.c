@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: looked at from handlers and on exit paths. */
 /*
- * Finds seccomp filters whose installation the library did not see. A filter that is installed by a
- * system call instruction of the program itself shows only in the kernel's count. Reading the count
- * from inside takes system calls, which the filter may forbid, and a descriptor, which other
- * threads may notice. So flamerun reads it after each 20 ms of CPU time of a process and reports it
- * in the slot. The thread itself checks only where system calls follow anyway: at its begin and
- * end, at a fork and an exit by one prctl(2), which tells whether there is any filter, and before
- * an exec by the count. After such a filter was found no system call is made any more: timers stay,
- * and their handler does nothing.
+ * Finds seccomp filters whose installation the library did not see: filters that the program
+ * installed by a system call instruction of its own, not through libc. Such a filter shows only in
+ * the kernel's count. Reading the count from inside takes system calls, which the filter may
+ * forbid, and a descriptor, which other threads may notice. So flamerun reads the count after each
+ * 20 ms of CPU time of a process and reports a difference in the slot (has_unseen).
+ *
+ * The thread itself checks only where system calls follow anyway. At its begin and end, at a fork
+ * and an exit, one prctl(2) shows whether there is any filter; before an exec the count is read.
+ * After such a filter was found no system call is made any more: timers are not deleted, and their
+ * handler does nothing.
  */
 #include "libprof/sampler/confined.h"
 
@@ -19,8 +21,8 @@
 
 #include "arch/syscall.h"
 
-static int is_in_child;	 /* atomic: see confined_in_child() */
-static int is_expected;	 /* atomic: see confined_expect() */
+static int is_in_child;	 /* atomic; see confined_in_child() */
+static int is_expected;	 /* atomic; see confined_expect() */
 
 /* Returns the number behind @key in the calling thread's status file, or -errno. */
 static int read_status(const char *key)
@@ -54,7 +56,7 @@ int confined_count(void)
 {
 	int count = read_status("\nSeccomp_filters:\t");
 
-	/* Linux before 5.9. */
+	/* Linux before 5.9 does not report the number, only whether there is a filter. */
 	return count == -ENOENT ? read_status("\nSeccomp:\t") > 0 : count;
 }
 

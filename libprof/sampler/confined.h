@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: a look at one word. */
+/* ASYNC-SIGNAL-SAFE: reads one word. */
 /*
- * Which system calls seccomp filters have left to this process, as far as sampling makes them. A
- * filter that is seen before it comes is asked; one that nobody saw ends sampling at the next look.
+ * Which of the system calls that sampling makes are forbidden to this process by seccomp filters.
+ * Before a filter is installed through libc, filter.c finds out what the filter forbids. A filter
+ * that was installed without libc ends sampling as soon as it is detected.
  */
 #ifndef LIBPROF_SAMPLER_CONFINED_H
 #define LIBPROF_SAMPLER_CONFINED_H
@@ -11,36 +12,46 @@
 
 #include "libprof/sampler/sampler.h"
 
-/* What is left out where a filter forbids a call that it takes. Without what is not here nothing
- * goes: a handler's return, the clock of its samples, and who calls. */
+/*
+ * Parts of sampling that can be left out if a filter forbids their system calls. Calls that are not
+ * listed here are indispensable: the handler's return, the clock of samples, and getpid() and
+ * gettid().
+ */
 enum confined_part {
-	CONFINED_NAMES = 1 << 0,   /* of threads */
-	/* the reader, which looks by itself before long */
+	CONFINED_NAMES = 1 << 0,   /* reading thread names */
+	/* Waking the reader of the rings, which reads them every 50 ms anyway. */
 	CONFINED_WAKING = 1 << 1,
-	/* that is no known stack: read by another call, word by word */
+	/*
+	 * Reading memory that is on no known stack by process_vm_readv(2). Without it such memory
+	 * is read word by word, by another system call.
+	 */
 	CONFINED_MEMORY = 1 << 2,
-	/* of modules that are named relative to a folder */
+	/* Paths of modules whose name is relative, and of the program. */
 	CONFINED_PATHS = 1 << 3,
-	CONFINED_THREADS = 1 << 4, /* that begin */
-	/* given back: they go with their thread */
+	CONFINED_THREADS = 1 << 4, /* timers for new threads */
+	/* Deleting timers. Without it they end with their thread. */
 	CONFINED_TIMERS = 1 << 5,
-	/* told: the process leaves as if it were killed */
+	/*
+	 * Recording totals at the process's end. Without it the end looks like that of a killed
+	 * process.
+	 */
 	CONFINED_ENDS = 1 << 6,
-	CONFINED_LOOKS = 1 << 7,   /* of ours for filters that nobody saw */
-	/* checks for calls that must fail: interrupted.c */
+	CONFINED_LOOKS = 1 << 7,   /* checking for unseen filters */
+	/* Making interrupted system calls fail with EINTR, see interrupted.c. */
 	CONFINED_RESTARTS = 1 << 8,
 	CONFINED_ALL = (1 << 9) - 1
 };
 
-/* May all of @parts be done? Context: signal-safe. */
+/* Returns 1 if no filter forbids any of @parts. Context: signal-safe. */
 static inline int confined_may(uint32_t parts)
 {
 	return !(__atomic_load_n(&sampler.forbidden, __ATOMIC_RELAXED) & parts);
 }
 
 /*
- * Has flamerun told of a filter that nobody saw? A session of the program's own begins by its call:
- * it knows what it forbade itself. Context: signal-safe, sampling has begun.
+ * Returns 1 if flamerun has reported a filter whose installation the library did not see. Returns 0
+ * in a program that profiles itself, because flamerun does not watch it. Context: signal-safe;
+ * sampling has begun.
  */
 static inline int confined_is_unseen(void)
 {
@@ -48,8 +59,9 @@ static inline int confined_is_unseen(void)
 }
 
 /*
- * The same, or has sampling ended? Then no call is to be made any more; the handler ends sampling.
- * A fork child has its parent's slot until it has one. Context: signal-safe.
+ * Returns 1 if an unseen filter was reported or sampling has ended. The caller must then make no
+ * more system calls; the handler ends sampling. A fork child uses its parent's slot until it has
+ * its own. Context: signal-safe.
  */
 static inline int confined_is_reported(void)
 {
@@ -58,35 +70,42 @@ static inline int confined_is_reported(void)
 }
 
 /*
- * Has the calling thread a filter that nobody saw? Unless flamerun has told of it this takes a
- * call, which it may forbid; where others are known it does not tell. Then nothing that takes calls
- * is to be done; the handler, which is sure to be this process's, ends sampling.
+ * Returns 1 if the calling thread may have a filter whose installation the library did not see.
+ * Unless flamerun has reported one, this makes a system call, which the filter may forbid; if the
+ * process has other filters, an unseen one is not detected. If the result is 1, the caller must
+ * make no system calls. The handler then ends sampling, because it knows for certain which process
+ * it is in.
  * Context: signal-safe, also a vfork child.
  */
 int confined_by_unseen(void);
 
 /*
- * The same by way of a file, as what is exec'd opens files, too. Only in one that had a sample, or
- * where filters are to be expected: most forks exec at once, and this takes microseconds.
- * Context: as above.
+ * Variant of confined_by_unseen() for use before an exec: detects an unseen filter beside others,
+ * by reading a file, which the new image does as well. It reads the file only in a process that had
+ * a sample or called confined_expect(), because most fork children exec at once and the file takes
+ * microseconds. Context: signal-safe, also a vfork child.
  */
 int confined_before_exec(void);
 
-/* It gives up privileges that no filter may come before. Context: signal-safe. */
+/*
+ * Note that the process has set PR_SET_NO_NEW_PRIVS, which programs do before they install a
+ * filter. Context: signal-safe.
+ */
 void confined_expect(void);
 
 /*
- * Has a child that libc did not make, or a vfork child, installed one that was seen? Its memory is,
- * or is like, this process's. Context: as above.
+ * Returns 1 if a filter was installed in a vfork child, or in a child that libc did not make. Such
+ * a child shares, or has a copy of, this process's memory. Context: signal-safe, also a vfork
+ * child.
  */
 int confined_in_child(void);
 
-/* It has. */
+/* Note that such a child has installed a filter. */
 void confined_set_outside_libc(void);
 
 /*
- * How many filters the calling thread has; where the kernel does not count them, whether it has.
- * -errno when nobody can tell. Context: signal-safe.
+ * Returns the number of filters of the calling thread; before Linux 5.9 only 0 or 1; -errno if it
+ * cannot be read. Context: signal-safe.
  */
 int confined_count(void);
 

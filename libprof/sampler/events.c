@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: handlers ask it what a signal weighs. */
+/* ASYNC-SIGNAL-SAFE: called by handlers. */
 /*
  * Weights of perf events' signals. flamerun opens an event for time in user mode on each thread
- * (cli/gather/perf_events.c says why), so each signal stands for one period of such time. The
+ * (cli/gather/perf_events.c says why), so each signal stands for one event period of such time. The
  * event's period differs from a sample's: if they were equal, an event could coincide with the
  * kernel's tick each time, and the tick with the delivery of a signal. Remainders are carried to
  * the next event.
  *
- * Time in the kernel is still sampled by the thread's timer. The kernel notes at each tick whether
- * the thread was in the kernel, which shows in the thread's resource usage. If it was, the sample
- * has the stack that entered the kernel, and stands for all CPU time that is due and that no event
- * stood for. Time that the kernel takes to deliver the sampling signals does not count: such a tick
- * is followed by its signal at the same registers as the event's.
+ * Time in the kernel is still sampled by the thread's timer. At each tick the kernel records
+ * whether the thread was in the kernel, which shows in the thread's resource usage. If it was, the
+ * sample has the stack that entered the kernel, and its weight is all CPU time that is due and not
+ * covered by events. Time that the kernel takes to deliver the sampling signals does not count: the
+ * timer's signal then finds the same registers as the event's signal before it.
  *
  * Unlike a timer, an event does not count its expiries while its signal is pending. This matters in
- * handlers of the program during which the signal is blocked; there the CPU clock tells what was
- * due.
+ * handlers of the program during which the signal is blocked; there the CPU clock shows how much
+ * was due.
  */
 #include "libprof/sampler/events.h"
 
@@ -49,9 +49,10 @@ static struct sampler_usage usage_now(void)
 }
 
 /*
- * Did the tick between the two readings find the thread in the kernel? The kernel reports the
- * thread's CPU time times the share of ticks in the kernel, so the value changes at other ticks as
- * well. Source: Linux kernel/sched/cputime.c, cputime_adjust().
+ * Returns 1 if the thread was in the kernel at the tick between the two readings. The kernel
+ * reports the thread's CPU time times the share of ticks in the kernel, so the value changes at
+ * other ticks as well; subtract that change first. Source: Linux kernel/sched/cputime.c,
+ * cputime_adjust().
  */
 static int was_in_kernel(const struct sampler_usage *before, const struct sampler_usage *now)
 {
@@ -62,7 +63,10 @@ static int was_in_kernel(const struct sampler_usage *before, const struct sample
 	return (double)now->kernel_ns - outside_ns > tick_ns / 2;
 }
 
-/* Hash the registers; equal if the thread has executed no instruction in between. */
+/*
+ * Returns a hash of the registers. Two equal hashes mean that the thread has executed no
+ * instruction in between.
+ */
 static uint64_t registers_hash(const void *ucontext)
 {
 	struct arch_registers registers;
@@ -74,7 +78,10 @@ static uint64_t registers_hash(const void *ucontext)
 	return hash;
 }
 
-/* Returns the due samples up to @cpu_ns, without those that were deferred. */
+/*
+ * Returns the number of samples that are due at @cpu_ns, without those that were deferred to the
+ * next sample.
+ */
 static uint32_t due_by(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
@@ -135,7 +142,10 @@ void events_end(void)
 
 	if (!sampler.has_events || !sampler_is_this_process())
 		return;
-	/* Set no_events, then read has_event; flamerun does both in the other order. */
+	/*
+	 * Set no_events, then read has_event. flamerun sets has_event, then reads no_events. So at
+	 * least one side sees the other's change.
+	 */
 	__atomic_store_n(&sampler.slot->no_events, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < END_TRIES && has_any(); i++) {
 		sampler_wake_reader(sampler.arena);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: interposers of calls that programs may make anywhere use it. */
+/* ASYNC-SIGNAL-SAFE: used by interposers of calls that programs may make in handlers. */
 /*
  * Finds out which system calls a seccomp filter will forbid, before it is installed through libc.
  * The filter is a BPF program: it is interpreted for each system call that sampling makes, with
- * some values unknown. At a jump that depends on an unknown value both ways are followed, and both
- * have to end in permission. Jumps only go forward, so every way ends.
+ * some values unknown. At a jump that depends on an unknown value both branches are followed, and
+ * both have to end in permission. Jumps only go forward, so every path ends.
  *
- * Sampling does without names, wake-ups, memory of unknown stacks, deleting timers and the totals
- * at the end if the calls for them are forbidden. Threads and forks that may not have a timer are
- * counted. If the handler may not return, sampling from inside ends, and the process is sampled
- * from outside. Images that such a process execs run without the library, because they do not know
- * which filters they inherit.
+ * If a filter forbids the system calls for names, wake-ups, memory of unknown stacks, deleting
+ * timers or the totals at the end, sampling continues without these parts. Threads and forks that
+ * may not have a timer are counted. If the handler may not return, sampling from inside ends, and
+ * the process is sampled from outside. Images that such a process execs run without the library,
+ * because they do not know which filters they inherit.
  */
 #include "libprof/sampler/filter.h"
 
@@ -26,7 +26,11 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/modules.h"
 
-/* Filters of browsers and containers take some hundred steps a call and rarely branch. */
+/*
+ * Limits of the interpretation: instructions per system call, and nested jumps that are followed
+ * both ways. Filters of browsers and containers take some hundred steps a call and rarely branch on
+ * unknown values.
+ */
 #define STEPS_MAX 20000u
 #define WAYS_MAX  16u
 
@@ -75,7 +79,10 @@ static int read_instruction(struct filter *filter, uint64_t at, struct sock_filt
 	return 1;
 }
 
-/* The word at @offset of the call's struct seccomp_data. Returns 0 when it is not known. */
+/*
+ * Load the word at @offset of the call's struct seccomp_data into @out. Returns 0 if the word is
+ * not known.
+ */
 static int load_data(const struct filter_call *call, uint32_t offset, uint32_t *out)
 {
 	const uint32_t arguments = offsetof(struct seccomp_data, args);
@@ -87,7 +94,7 @@ static int load_data(const struct filter_call *call, uint32_t offset, uint32_t *
 		*out = ARCH_AUDIT;
 	else if (offset < arguments || !(call->known >> argument & 1))
 		return 0;
-	else /* both CPUs have the lower half first */
+	else /* little-endian: low half first */
 		*out = (uint32_t)(call->args[argument] >> (offset % sizeof(uint64_t) ? 32 : 0));
 	return 1;
 }
@@ -97,7 +104,7 @@ static void mark_known(struct registers *registers, uint32_t what, int is_known)
 	registers->unknown = is_known ? registers->unknown & ~what : registers->unknown | what;
 }
 
-/* Returns 0 for what a filter cannot do. */
+/* Returns 0 if the instruction is not allowed in a filter. */
 static int load(const struct run *run, const struct sock_filter *at, struct registers *registers)
 {
 	int into_x = BPF_CLASS(at->code) == BPF_LDX;
@@ -159,7 +166,7 @@ static int compute(const struct sock_filter *at, struct registers *registers)
 	case BPF_MUL:
 		a *= by;
 		break;
-	case BPF_DIV: /* by zero: the call is killed */
+	case BPF_DIV: /* division by zero kills the process */
 		if (!by || registers->unknown & UNKNOWN_A)
 			return 0;
 		a /= by;
@@ -220,7 +227,9 @@ static int execute(const struct run *run, const struct sock_filter *at,
 	}
 }
 
-/* Does the conditional jump @at jump? Returns -1 when that is not known. */
+/*
+ * Returns 1 if the conditional jump @at is taken, 0 if not, -1 if that depends on an unknown value.
+ */
 static int is_taken(const struct sock_filter *at, const struct registers *registers)
 {
 	int by_x = BPF_SRC(at->code) == BPF_X;
@@ -249,7 +258,10 @@ static int is_allowed(const struct sock_filter *at, const struct registers *regi
 	return (verdict & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ALLOW;
 }
 
-/* From instruction @next on, with @registers, @ways deep in jumps that went both ways. */
+/*
+ * Returns 1 if every path from instruction @next on, with @begin in the registers, allows the call.
+ * @ways is the number of enclosing jumps that are followed both ways.
+ */
 static int always_allows(
 	struct run *run, uint64_t next, const struct registers *begin, unsigned ways)
 {
@@ -292,27 +304,28 @@ int filter_allows(struct filter *filter, const struct filter_call *call)
 	return always_allows(&run, 0, &registers, 0);
 }
 
-/* ---- a filter that comes --------------------------------------------------------------------- */
+/* ---- a filter that is about to be installed -------------------------------------------------- */
 
 /*
- * Every system call that sampling makes once it has begun stands here, with what of its arguments
- * is the same each time. Filters are each thread's own; what one thread may not, none is asked to.
+ * Every system call that sampling makes after its start, with those arguments that are the same
+ * each time. A filter belongs to one thread, but a call that it forbids to one thread is made by
+ * none.
  */
 #define ANY	    0
 #define FIRST(a)    1, {a}
 #define SECOND(b)   2, {0, b}
 
-/* Of rt_sigreturn alone, with a name of its own: programs know it by what it kills. */
+/* rt_sigreturn is not in the table, because forbidding it has its own cause, WIRE_QUIT_RETURN. */
 static const struct filter_call handlers_return = {SYS_rt_sigreturn, ANY, {0}};
 
 static const struct {
-	uint32_t part; /* 0: nothing goes without */
+	uint32_t part; /* 0: sampling ends without this call */
 	struct filter_call call;
 } calls[] = {
 	{0, {SYS_getpid, ANY, {0}}},
 	{0, {SYS_gettid, ANY, {0}}},
 	{0, {SYS_rt_sigprocmask, ANY, {0}}},
-	/* The vDSO may ask the kernel at any time. */
+	/* The vDSO may make this system call at any time. */
 	{0, {SYS_clock_gettime, FIRST(CLOCK_MONOTONIC)}},
 	{0, {SYS_clock_gettime, FIRST(CLOCK_THREAD_CPUTIME_ID)}},
 	{CONFINED_NAMES, {SYS_prctl, FIRST(PR_GET_NAME)}},
@@ -322,20 +335,23 @@ static const struct {
 	{CONFINED_PATHS, {SYS_getcwd, ANY, {0}}},
 	{CONFINED_THREADS, {SYS_timer_create, ANY, {0}}},
 	{CONFINED_THREADS, {SYS_timer_settime, ANY, {0}}},
-	/* A fork child's. */
+	/* Made in a fork child. */
 	{CONFINED_THREADS, {SYS_getppid, ANY, {0}}},
 	{CONFINED_THREADS, {SYS_prctl, FIRST(PR_GET_TSC)}},
 	{CONFINED_THREADS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
 	{CONFINED_TIMERS, {SYS_timer_delete, ANY, {0}}},
 	{CONFINED_ENDS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
-	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* of other threads */
+	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* clocks of other threads */
 	{CONFINED_ENDS, {SYS_getrusage, FIRST((uint64_t)RUSAGE_CHILDREN)}},
 	{CONFINED_LOOKS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
 	{CONFINED_RESTARTS, {SYS_rt_sigpending, ANY, {0}}},
 	{CONFINED_RESTARTS, {SYS_rt_sigaction, ANY, {0}}},
 };
 
-/* Returns why sampling has to end, and else what is forbidden of parts in *@forbidden. */
+/*
+ * Returns the reason why sampling has to end, or WIRE_QUIT_NONE with the forbidden parts in
+ * *@forbidden.
+ */
 static enum wire_quit find_forbidden(struct filter *filter, uint32_t *forbidden)
 {
 	*forbidden = 0;
@@ -361,10 +377,13 @@ int confined_add_filter(uintptr_t program)
 		confined_set_outside_libc();
 		return 0;
 	}
-	/* What the kernel cannot read either comes to nothing. */
+	/* If the filter cannot be read, the kernel cannot read it either and will refuse it. */
 	if (filter_open(&filter, program, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0))
 		return 0;
-	/* The worker of a program that samples itself makes calls of all kinds. */
+	/*
+	 * In a program that profiles itself, the worker thread makes many other system calls, so
+	 * sampling ends.
+	 */
 	cause = sampler_is_hosted() ? WIRE_QUIT_CALLS : find_forbidden(&filter, &forbidden);
 	if (filter.has_holes)
 		return 0;

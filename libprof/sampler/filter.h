@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a seccomp filter, a classic BPF program, would say of a system call that is not made yet.
- * Source: seccomp(2); Linux kernel/seccomp.c, seccomp_check_filter() for what may stand in one.
+ * Predict what a seccomp filter, a classic BPF program, returns for a system call that has not been
+ * made yet.
+ * Source: seccomp(2); Linux kernel/seccomp.c, seccomp_check_filter() for the allowed instructions.
  */
 #ifndef LIBPROF_SAMPLER_FILTER_H
 #define LIBPROF_SAMPLER_FILTER_H
@@ -10,44 +11,50 @@
 
 #include "libprof/unwind/memory.h"
 
-/* A filter in the program's memory, which may not be there: it is read as the kernel would. */
+/* A filter in the program's memory. The memory may be invalid, so it is read without faults. */
 struct filter {
-	uintptr_t code; /* of struct sock_filter */
+	uintptr_t code; /* address of struct sock_filter[] */
 	uint32_t length;
-	/* a part that was to be read is not there: the kernel will refuse it */
+	/* An instruction could not be read, so the kernel will refuse the filter. */
 	uint32_t has_holes;
 	struct unwind_window window;
 };
 
-/* As far as it is known what it will be: an address is not, nor is what calls it. */
+/*
+ * A system call, as far as it is known in advance. Addresses and the calling instruction are
+ * unknown.
+ */
 struct filter_call {
 	uint32_t number;
-	uint32_t known; /* bit i: args[i] is */
+	uint32_t known; /* bit i: args[i] is known */
 	uint64_t args[6];
 };
 
 /*
- * The filter that the struct sock_fprog at @program describes.
- * @pid  the process, as it sees itself; 0: without process_vm_readv(2), word by word.
- * Returns 0, or -EFAULT when it cannot be read. Context: signal-safe.
+ * Prepare to read the filter that the struct sock_fprog at @program describes.
+ * @pid  the process, as it sees itself; 0: do not use process_vm_readv(2), read word by word
+ * Returns 0, or -EFAULT if the struct cannot be read. Context: signal-safe.
  */
 int filter_open(struct filter *filter, uintptr_t program, int pid);
 
 /*
- * Will @call run, whatever is not known of it? What is refused, logged or shown to somebody does
- * not count. Returns 1 or 0, which it also is where that is too hard to tell.
- * Context: signal-safe; 4 KB of stack.
+ * Returns 1 if the filter allows @call whatever its unknown values are. Returns 0 if the call may
+ * be refused, logged, or reported to a tracer or supervisor, or if the filter is too complex to
+ * decide. Context: signal-safe; 4 KB of stack.
  */
 int filter_allows(struct filter *filter, const struct filter_call *call);
 
 /*
- * The filter at @program (struct sock_fprog, perhaps no such address) is about to come. Sampling
- * goes on without what it forbids, or ends.
- * Returns 1 when it goes on and counts on the filter. Context: any thread, not a handler.
+ * Prepare for the installation of the filter at @program (struct sock_fprog; may be an invalid
+ * address): leave out the parts of sampling that the filter forbids, or end sampling.
+ * Returns 1 if sampling continues and the filter was counted. Context: any thread, not a handler.
  */
 int confined_add_filter(uintptr_t program);
 
-/* The kernel refused that filter. What it would forbid is left out all the same. */
+/*
+ * Uncount the filter, which the kernel has refused. The parts that it would have forbidden stay
+ * left out.
+ */
 void confined_remove_filter(void);
 
 #endif
