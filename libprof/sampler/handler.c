@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: this is the handler. */
 /*
- * The signal handler: at each expiry of a thread's timer, walk the stack into the ring and commit.
- * The common path makes no system call.
+ * The signal handler: at each expiry of a thread's timer, walk the stack into the thread's ring and
+ * commit the sample. The common path makes no system call.
  *
  * The duration of a sample is measured by elapsed time. The thread's CPU clock would leave out the
  * time of other threads, but reading it takes a system call, and a seccomp filter that was
@@ -39,9 +39,9 @@
 #include "libprof/unwind/memory.h"
 
 /*
- * Quit if flamerun has reported a seccomp filter that was installed unseen; no system call is made
- * from then on. Returns whether sampling has ended. If it ended for another cause, calls are still
- * allowed, because timers have to be deleted.
+ * End sampling if flamerun has reported a seccomp filter that was installed unseen; no system call
+ * is made from then on. Returns 1 if sampling has ended. If it ended for another cause, system
+ * calls are still allowed, because timers have to be deleted.
  */
 static int quit_if_confined(void)
 {
@@ -50,13 +50,13 @@ static int quit_if_confined(void)
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) != 0;
 }
 
-/* How a walk reads memory. */
+/* State of one walk: how it reads memory, and its language frames. */
 struct reading {
 	struct unwind_window window;
 	struct runtime_walk runs;
 };
 
-/* Read a word that is on no known stack. The first one in a walk takes a system call. */
+/* Read a word that is on no known stack. The first read of a walk takes a system call. */
 static int read_unknown_stack(struct reading *reading, uintptr_t address, uintptr_t *value)
 {
 	if (!reading->window.base && quit_if_confined())
@@ -65,8 +65,9 @@ static int read_unknown_stack(struct reading *reading, uintptr_t address, uintpt
 }
 
 /*
- * A runtime may read by system calls, so check once per walk, and before a runtime's stack is
- * begun, that a seccomp filter allows them.
+ * Write the language frames that @frame runs. A runtime's reader may make system calls, so check
+ * that sampling has not ended by a seccomp filter: once per walk, and before a runtime's stack is
+ * begun.
  */
 static unsigned run_language(struct runtime_walk *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room)
@@ -81,8 +82,9 @@ static unsigned run_language(struct runtime_walk *runs, const struct unwind_modu
 #define WORDS_LOOKED_AT 64u
 
 /*
- * Modules are known from walks that came to them. Where all walks begin in generated code nothing
- * leads on from, they are sought by what is on the stack; ever more seldom.
+ * Search the words on the stack for addresses of modules. The handler knows only modules that a
+ * walk has entered. If all walks begin in generated code that cannot be unwound, no walk enters the
+ * runtime's module. Do this at call 1, 2, 4, 8 and so on.
  */
 static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 {
@@ -99,7 +101,10 @@ static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 	runs->generator = language_generator();
 }
 
-/* Look for the runtime that has generated the code, if none is known yet. */
+/*
+ * Continue the walk at @at, for which the unwinder has no rule, by the runtime that generated the
+ * code. Look for that runtime if none is known yet. Returns 1 if the walk continues.
+ */
 static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 {
 	if (at->question == UNWIND_STACK_END)
@@ -124,20 +129,20 @@ static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 #define UNWIND_ASK(context, at) ask_language(&((struct reading *)(context))->runs, at)
 #include "libprof/unwind/unwind_core.h"
 
-/* One in this many calls of a thread's handler is measured. */
+/* One in this many handler calls of a thread is measured. */
 #define CALLS_PER_CHECK 16
 
-/* A handler that took longer was preempted: other threads had the CPU meanwhile. */
+/* A handler call that took longer was preempted: other threads had the CPU meanwhile. */
 #define INTERRUPTED_NS 250000
 
-/* At most this many handlers that have just begun are skipped. */
+/* Skip at most this many handlers of other signals that have just begun. */
 #define SIGNALS_AT_ONCE 8
 
 #define CARRIES_MAX 32
 
 /*
  * Returns the part of the stack that is known to be mapped; empty if @sp is on no known stack. For
- * a thread with an unknown stack, note @sp once for tasks.c.
+ * a thread with an unknown stack, store @sp once, so that tasks.c can look up the stack.
  */
 static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t sp)
 {
@@ -150,7 +155,7 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	}
 	if (sp >= hi || sp < __atomic_load_n(&thread->stack_lo, __ATOMIC_RELAXED))
 		return bounds;
-	/* below sp, the stack may not be mapped yet */
+	/* Memory below the stack pointer may not be mapped yet. */
 	bounds.lo = sp;
 	bounds.hi = hi;
 	return bounds;
@@ -172,9 +177,9 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 }
 
 /*
- * Is the thread at the first instruction of another signal's handler, or in the guard that unblocks
- * the sampling signal? No time was spent there: it was spent where the other signal interrupted the
- * thread. Returns 1 with the registers of that code, or 0.
+ * If the thread is at the first instruction of another signal's handler, or in the guard that
+ * unblocks the sampling signal, replace @registers by those of the code that the other signal
+ * interrupted, and return 1; else return 0. No time was spent in the handler or guard yet.
  */
 static int skip_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
 {
@@ -205,8 +210,8 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 
 /*
  * Record a sample: the frame @leaf if it is not 0, and the stack that begins at @registers if they
- * are not NULL. A stack that does not fit into the rest of the thread's block is walked again into
- * a new block. Returns 0, or -ENOSPC: no room, which is counted.
+ * are not NULL. A stack that does not fit into the thread's current block is walked again into a
+ * new block. Returns 0, or -ENOSPC: no room, which is counted.
  */
 static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
 	uint64_t leaf, uint32_t weight)
@@ -248,7 +253,10 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 	return 0;
 }
 
-/* Subtract a sample that comes after sampler_leave() from the due samples recorded there. */
+/*
+ * The image has left its slot, and sampler_leave() has recorded the weight that was due then.
+ * Subtract this sample's weight from it; if the sample has more, add the difference to after_leave.
+ */
 static void credit_exit(struct wire_ring *ring, uint64_t weight)
 {
 	uint64_t due = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
@@ -264,7 +272,7 @@ static void check_run(struct sampler_thread *thread)
 {
 	if (quit_if_confined())
 		return;
-	/* Otherwise flamerun reads the thread's name. */
+	/* In other processes flamerun reads the thread's name. */
 	if (sampler_is_hosted() || sampler.namespaced)
 		sampler_read_name(thread->ring->comm);
 	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED))
@@ -295,10 +303,11 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
  * Subtract from *@weight the samples that became due in handlers of the program during which the
  * sampling signal was blocked, and return their number.
  *
- * If this sample comes directly after such a handler, the rest of *@weight was due before the
- * handler began. The signal was pending during the handler, so the place where the handler returned
- * to was not sampled by chance. Defer the rest to the next sample, but at most CARRIES_MAX times:
- * if handlers begin at the kernel's ticks, every sample comes directly after one.
+ * If this sample comes directly after such a handler, the remaining *@weight was due before the
+ * handler began. The signal was pending during the handler, so this sample is always at the return
+ * address of the handler, not at a random place. Defer the remaining weight to the next sample, but
+ * at most CARRIES_MAX times in a row, because if handlers begin at the kernel's ticks, every sample
+ * comes directly after one.
  */
 static uint32_t split_handler_weight(
 	struct sampler_thread *thread, const struct arch_registers *registers, uint32_t *weight)
@@ -316,7 +325,10 @@ static uint32_t split_handler_weight(
 	return handlers;
 }
 
-/* Record a sample of @weight. @leaf: as for record_stack(). */
+/*
+ * Record a sample of @weight and the deferred weight of earlier samples. @leaf is a frame to put
+ * above the stack, or 0, as for record_stack().
+ */
 static void record_all(
 	struct sampler_thread *thread, uint32_t weight, uint64_t leaf, const void *ucontext)
 {
@@ -353,14 +365,15 @@ static uint32_t weight_of(
 }
 
 /*
- * Is it too early for another sample? Signals that do not wait for the kernel's tick could take all
- * of a thread's time. So after a sample the thread has at least the time that the sample took.
+ * Returns 1 if it is too early for another sample. Signals of perf events do not wait for the
+ * kernel's tick and could take all of a thread's time. So after a sample the thread gets at least
+ * as much time as the sample took.
  */
 static int is_throttled(const struct sampler_thread *thread, uint64_t now_ns)
 {
 	uint64_t left_ns = clock_since(now_ns, thread->rests_until_ns);
 
-	/* If more time is left than was set, the clock has been set back. */
+	/* If more time is left than was set, the clock was set back, so do not throttle. */
 	return left_ns && left_ns <= thread->call_ns * (1 + sampler.event_rests);
 }
 
@@ -374,8 +387,9 @@ static void defer_sample(struct sampler_thread *thread, const siginfo_t *info, c
 }
 
 /*
- * Note the duration of a handler call: @elapsed_ns, or @cpu_ns if that was measured. It is measured
- * after a call that took long, because a deep stack can take as long as a preempted handler.
+ * Store the duration of a handler call: @elapsed_ns, or the CPU time @cpu_ns if it was measured.
+ * CPU time is measured in the call after a long one, because only CPU time shows whether the
+ * handler is slow (a deep stack) or was preempted.
  */
 static void note_call(
 	struct sampler_thread *thread, uint64_t now_ns, uint64_t elapsed_ns, uint64_t cpu_ns)
@@ -389,14 +403,14 @@ static void note_call(
 	thread->was_long = call_ns > INTERRUPTED_NS;
 }
 
-/* The arguments of the handler, and the thread whose timer sent the signal. */
+/* The arguments of the handler, and the thread whose timer or event sent the signal. */
 struct delivery {
 	struct sampler_thread *thread;
 	const siginfo_t *info;
 	const void *ucontext;
 };
 
-/* Record the sample of @context, a struct delivery. Context: on a stack of walk_stack.c's. */
+/* Record the sample of @context, a struct delivery. Context: on a stack of walk_stack.c. */
 static void take_sample(void *context)
 {
 	const struct delivery *delivery = context;
@@ -404,7 +418,7 @@ static void take_sample(void *context)
 	const siginfo_t *info = delivery->info;
 	const void *ucontext = delivery->ucontext;
 	struct wire_slot *slot = sampler.slot;
-	/* The first call is not measured, because it finds every module for the first time. */
+	/* Do not measure the first call, because it finds every module for the first time. */
 	int is_measured = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	int timed = is_measured || thread->was_long || sampler.has_events || sampler.is_elapsed;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, cpu_ns = 0;
@@ -433,7 +447,10 @@ static void take_sample(void *context)
 	check_run(thread);
 }
 
-/* Was the signal sent by a timer of the current claim, or by this thread's event? */
+/*
+ * Returns 1 if the signal was sent by a timer of the entry's current claim, or by this thread's
+ * event. A signal of an earlier claim may have been pending.
+ */
 static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t *info)
 {
 	uint16_t generation = (uint16_t)__atomic_load_n(&thread->generation, __ATOMIC_RELAXED);
@@ -445,8 +462,8 @@ static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t
 
 /*
  * Runs on the interrupted stack, or on the thread's alternate stack, and may use only little of it.
- * So the walk runs on another stack. If none is free, the sample stays due, and thread.c credits it
- * at the thread's end.
+ * So the walk runs on another stack. If none is free, no sample is taken; its weight is credited at
+ * the thread's end (thread.c).
  */
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {
@@ -457,7 +474,10 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 		host_signal(signal, info, context);
 		return;
 	}
-	/* Before `active` is read: whoever clears `active` then waits until `users` is 0. */
+	/*
+	 * Increment `users` before reading `active`, because a thread that clears `active` then
+	 * waits until `users` is 0.
+	 */
 	thread_ref(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		walk_stack_call(take_sample, &delivery);

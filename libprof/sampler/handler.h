@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: the handler's own steps. */
+/* ASYNC-SIGNAL-SAFE: parts of the handler. */
 /*
- * What the handler and what a thread records by itself have in common. A ring has one writer:
- * outside of the handler signals are blocked from ring_begin() to ring_commit().
+ * Functions for the two kinds of records in a thread's ring: samples of the handler, and stacks
+ * that the thread reports itself. A ring has one writer: code outside of the handler must block all
+ * signals from ring_begin() to ring_commit().
  */
 #ifndef LIBPROF_SAMPLER_HANDLER_H
 #define LIBPROF_SAMPLER_HANDLER_H
@@ -13,7 +14,10 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/unwind/unwind.h"
 
-/* What a record of so many frames takes, and how many one in @room bytes has room for. */
+/*
+ * record_bytes() returns the size of a record with @frames frames; record_frames() returns the
+ * number of frames for which a record of @room bytes has room.
+ */
 static inline uint32_t record_bytes(unsigned frames)
 {
 	return (uint32_t)(sizeof(struct wire_sample) + frames * sizeof(uint64_t));
@@ -25,13 +29,14 @@ static inline unsigned record_frames(uint32_t room)
 }
 
 /*
- * The calling thread's native stack from @registers on, innermost first, at most @room frames;
- * modules and stubs met for the first time are announced.
+ * Walk the calling thread's native stack from @registers on into @frames, innermost first, at most
+ * @room frames. Modules and stubs that are seen for the first time are announced in the control
+ * ring.
  */
 struct unwind_result record_walk(struct sampler_thread *thread,
 	const struct arch_registers *registers, uint64_t *frames, unsigned room);
 
-/* A record of @bytes found no room: count it, and wake the reader. */
+/* Count a record of @bytes that found no room, and wake the reader. */
 void record_dropped(uint32_t bytes);
 
 #endif

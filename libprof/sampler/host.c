@@ -11,7 +11,7 @@
  * host.h explains the guard before handlers on alternate stacks. If the guard jumps to the
  * program's handler, no frame of ours is on the stack. If our signal stays blocked, samples that
  * become due in the handler, by the thread's CPU clock, are recorded as "[signal handler]". Samples
- * that were due before it began are added to the next sample.
+ * that were due before the handler began are added to the next sample.
  */
 #include "libprof/sampler/host.h"
 
@@ -35,22 +35,24 @@
 #define SIGNALS 64
 
 /*
- * Enough for a handler of the program's, the kernel's frame and our handler. Go's signal stacks
- * have 32 KiB, including the kernel's frame for Go's handler.
+ * Room that the guard requires on an alternate stack: enough for the program's handler, the
+ * kernel's frame and our handler. Go's signal stacks have 32 KiB, including the kernel's frame for
+ * Go's handler.
  */
 #define ROOM_BYTES (24UL << 10)
 
 typedef void handler_fn(int, siginfo_t *, void *);
 
-/* Differences between the action that the program asked for and the kernel's. */
+/* Flags: differences between the action that the program asked for and the kernel's action. */
 #define ASKED_SIGINFO 1u
-#define ASKED_MASK    2u /* our signal was in the program's mask */
-/* the guard is installed; cleared when another action replaces it */
+#define ASKED_MASK    2u /* program's mask has our signal */
+/* The guard is installed. Cleared when another action replaces it. */
 #define ASKED_GUARD   4u
 
 /*
- * Written before the kernel's action is set, because another thread's handler may begin at any
- * time. Never cleared, because a handler may just have begun. The handler is one word: not torn.
+ * The program's action for a signal that has the guard. It is written before the kernel's action is
+ * set, because another thread's handler may begin at any time. It is never cleared, because a
+ * handler may just have begun. `handler` is one word, so it cannot be read half-written.
  */
 struct program_action {
 	handler_fn *handler; /* atomic */
@@ -58,10 +60,13 @@ struct program_action {
 };
 
 static struct program_action program_action[SIGNALS];
-/* atomic: the guard is or was installed for some signal */
+/* Atomic: 1 if the guard is or was installed for any signal. */
 static AT_START uint32_t is_any_guarded;
 
-/* May samples be taken and system calls made? Not in a process that has confined itself. */
+/*
+ * Returns 1 if samples may be taken and system calls made. They may not in a process that a seccomp
+ * filter may forbid them.
+ */
 static int is_sampling(void)
 {
 	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_is_reported();
@@ -72,14 +77,17 @@ static int is_on_stack(const stack_t *stack, uintptr_t sp)
 	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* Is there room for our handler on top of the program's, and may it run? */
+/*
+ * Returns 1 if our signal may be unblocked during the program's handler: there is room for our
+ * handler on top of it.
+ */
 static int may_unblock(const stack_t *alternate, uint32_t flags)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 
 	if (is_on_stack(alternate, sp))
 		return sp - (uintptr_t)alternate->ss_sp >= ROOM_BYTES;
-	/* There is no alternate stack, so respect the program's mask. */
+	/* The handler is not on an alternate stack, so respect the program's mask. */
 	return !(flags & ASKED_MASK);
 }
 
@@ -95,7 +103,8 @@ static uintptr_t register_in(const void *ucontext, unsigned number)
 
 /*
  * Run the program's handler with our signal blocked. Compare the undelivered weight by the CPU
- * clock before and after it, because the kernel checks timers only at ticks and may be late.
+ * clock before and after the handler, because the kernel checks timers only at ticks and may be
+ * late.
  */
 static __attribute__((noinline)) void call_blocked(
 	handler_fn *handler, int signal, siginfo_t *info, void *context)
@@ -111,25 +120,28 @@ static __attribute__((noinline)) void call_blocked(
 		return;
 	if (after > before)
 		thread->handler_weight += after - before;
-	/* The handler may have changed where the thread resumes. */
+	/*
+	 * Read the address from @context now, because the handler may have changed where the thread
+	 * resumes.
+	 */
 	thread->handled_pc = register_in(context, ARCH_DWARF_PC);
 	thread->handled_sp = register_in(context, ARCH_DWARF_SP);
 }
 
 /*
  * The handler that the kernel calls. It jumps to the program's handler at its end, because
- * unwinders and handlers that inspect their caller expect the kernel's frame there. A handler with
- * one parameter ignores the other two.
+ * unwinders and handlers that inspect their caller expect the kernel's frame directly below. A
+ * handler that takes one parameter ignores the other two arguments.
  */
 static void guard_handler(int signal, siginfo_t *info, void *context)
 {
-	/* static, because the jump leaves this stack frame */
+	/* Must be static, because the jump leaves this stack frame. */
 	static uint64_t ours;
 	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
 
-	/* If the thread itself blocks our signal, it stays blocked in its handlers. */
+	/* If the thread blocks our signal itself, the signal stays blocked in its handlers, too. */
 	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & sampler_signal_bit())) {
 		if (!may_unblock(&interrupted->uc_stack,
 			    __atomic_load_n(&of->flags, __ATOMIC_RELAXED))) {
@@ -158,14 +170,14 @@ static int is_handler(const struct sigaction *action)
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* Must the guard run before @action's handler? */
+/* Returns 1 if the guard must run before @action's handler. */
 static int needs_guard(int signal, const struct sigaction *action)
 {
 	int is_masked = (*sampler_mask(&action->sa_mask) & sampler_signal_bit()) != 0;
 
 	return signal > 0 && signal <= SIGNALS && action->sa_flags & SA_ONSTACK &&
 	       is_handler(action) &&
-	       /* A program that samples itself controls its masks. */
+	       /* A program that profiles itself controls its masks. */
 	       !(sampler_is_hosted() && is_masked) && sampler_is_this_process();
 }
 
@@ -175,7 +187,7 @@ static void set_program_action(struct program_action *of, handler_fn *handler, u
 	__atomic_store_n(&of->handler, handler, __ATOMIC_RELEASE);
 }
 
-/* Returns the action to set in the kernel instead of @action. */
+/* Returns the action to set in the kernel instead of @action, and stores @action's handler. */
 static struct sigaction with_guard(struct program_action *of, const struct sigaction *action)
 {
 	struct sigaction copy = *action;
@@ -185,7 +197,10 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 		flags |= ASKED_SIGINFO;
 	if (*sampler_mask(&action->sa_mask) & sampler_signal_bit())
 		flags |= ASKED_MASK;
-	/* A program that read the kernel's action by a system call may pass the guard itself. */
+	/*
+	 * Do not store the guard as the program's handler: a program that read the kernel's action
+	 * by a system call may pass the guard itself.
+	 */
 	if (action->sa_sigaction != guard_handler) {
 		__atomic_store_n(&is_any_guarded, 1, __ATOMIC_RELEASE);
 		set_program_action(of, action->sa_sigaction, flags);
@@ -196,7 +211,10 @@ static struct sigaction with_guard(struct program_action *of, const struct sigac
 	return copy;
 }
 
-/* Convert the kernel's @old to the program's action. @before was valid when @old was set. */
+/*
+ * Convert the kernel's action @old to the program's. @before is the program's action from the time
+ * when @old was set.
+ */
 static void hide_guard(const struct program_action *before, struct sigaction *old)
 {
 	int was_reset = old->sa_handler == SIG_DFL && old->sa_flags & (int)SA_RESETHAND &&
@@ -247,7 +265,10 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 	}
 	if (old && of)
 		hide_guard(&before, old);
-	/* A vfork child shares this memory, but not the kernel's actions. */
+	/*
+	 * Do this only in the process itself: a vfork child shares this memory, but not the
+	 * kernel's actions.
+	 */
 	if (action && !is_guarded && before.flags & ASKED_GUARD && sampler_is_this_process())
 		__atomic_store_n(&of->flags, before.flags & ~ASKED_GUARD, __ATOMIC_RELAXED);
 	return 0;
@@ -256,15 +277,15 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 /* ---- the program's own use of our signal ----------------------------------------------------- */
 
 /*
- * A ring of actions. One thread may set the action while another thread's handler copies it, and
- * the handler of one action with the flags of another would crash. So a published action is
- * overwritten only after KEPT further ones.
+ * The program's action for our signal, in a ring of copies. One thread may set the action while
+ * another thread's handler copies it, and the handler of one action with the flags of another would
+ * crash. So a published copy is overwritten only after KEPT further ones.
  */
 #define KEPT 8u
 static AT_START struct sigaction actions[KEPT];
-/* atomic; index of the last claimed slot, modulo KEPT */
+/* Atomic: index of the copy claimed last, modulo KEPT. */
 static AT_START uint32_t claimed;
-static AT_START uint32_t current; /* atomic; index of the published slot */
+static AT_START uint32_t current; /* atomic; index of the published copy */
 
 void host_set(const struct sigaction *action)
 {
@@ -279,7 +300,10 @@ void host_get(struct sigaction *out)
 	*out = actions[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
-/* An image that quit may have forbidden this call. Its handler runs with all signals blocked. */
+/*
+ * Set the calling thread's mask. Do nothing in an image that has quit, because a seccomp filter may
+ * forbid the call; the program's handler then runs with all signals blocked.
+ */
 static void set_mask(uint64_t mask)
 {
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))
@@ -288,9 +312,10 @@ static void set_mask(uint64_t mask)
 }
 
 /*
- * The program blocked the signal, but it is unblocked for sampling. A signal of the program's own
- * has arrived, so really block it and send it again: it stays pending, or a thread that waits for
- * it gets it. Only the main thread may send it with the original siginfo; other threads use kill().
+ * The program has blocked the signal, but the kernel has not, for the sake of sampling. A signal of
+ * the program's own has arrived, so really block the signal and send it again: it stays pending, or
+ * a thread that waits for it receives it. Only the main thread may send it with the original
+ * siginfo; other threads use kill().
  */
 static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -304,9 +329,9 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Raise @signal with the default action. It is pending until our handler returns. Clear the slot's
- * signal, because if an image is killed by that signal, flamerun reports that the program reset its
- * action by a system call of its own.
+ * Raise @signal with the default action, which is pending until our handler returns. Clear the
+ * slot's signal: if an image is killed by the signal in its slot, flamerun reports that the program
+ * has reset the signal's action by a system call.
  */
 static void kill_by_default(int signal)
 {
@@ -324,8 +349,9 @@ static void kill_by_default(int signal)
 }
 
 /*
- * Returns the mask under which the thread was interrupted. In a call that waits with its own mask,
- * @context has the mask from before and after the call.
+ * Returns the mask under which the thread was interrupted. If that was in a call that waits with
+ * its own mask, @context has the mask from before and after the call, so thread->wait.mask is
+ * returned.
  */
 static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucontext_t *context)
 {
@@ -334,7 +360,7 @@ static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucon
 	return *sampler_mask(&context->uc_sigmask);
 }
 
-/* Run the program's handler. The blocked signals are @mask and those that @action adds. */
+/* Run the program's handler. @mask and the signals in @action's mask are blocked during it. */
 static void call_handler(const struct sigaction *action, uint64_t mask, int signal, siginfo_t *info,
 	ucontext_t *context)
 {

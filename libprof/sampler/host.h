@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's own use of the sampling signal. The kernel has our action for it; the program's is
- * stored here. A signal that our timers did not send is handled as the kernel would have done.
+ * The program's own use of the sampling signal. The kernel has our action for the signal; the
+ * program's action is stored here. A signal that our timers did not send is handled as the kernel
+ * would have done.
  */
 #ifndef LIBPROF_SAMPLER_HOST_H
 #define LIBPROF_SAMPLER_HOST_H
@@ -13,7 +14,7 @@
 /* Store @action, borrowed for the call. Context: any thread, signal-safe. */
 void host_set(const struct sigaction *action);
 
-/* Returns the stored action in @out. Context: any thread, signal-safe. */
+/* Copy the stored action to @out. Context: any thread, signal-safe. */
 void host_get(struct sigaction *out);
 
 /*
@@ -26,8 +27,8 @@ void host_signal(int signal, siginfo_t *info, void *ucontext);
 /* ---- handlers on alternate stacks ------------------------------------------------------------ */
 /*
  * A guard function runs before the program's handlers on alternate stacks. Such a stack may have no
- * room for our handler on top of the program's, because the kernel's frame alone is kilobytes. The
- * room that is left is known only when a handler begins. So the kernel calls the guard with our
+ * room for our handler on top of the program's, because the kernel's frame alone is kilobytes. How
+ * much room there is, is known only when a handler begins. So the kernel calls the guard with our
  * signal blocked. If there is room, the guard unblocks the signal and jumps to the program's
  * handler. This also allows sampling in Go's handlers, which block all signals.
  *
@@ -40,18 +41,21 @@ struct arch_registers;
 struct sampler_thread;
 
 /*
- * sigaction(2) for all signals except ours: install the guard before handlers on alternate stacks,
- * and return the program's action in @old. Returns 0, or -1 with errno. Context: any thread, a
- * handler, a vfork child.
+ * Do what sigaction(2) does, for all signals except ours: install the guard before handlers on
+ * alternate stacks, and return the program's action in @old. Returns 0, or -1 with errno. Context:
+ * any thread, a handler, a vfork child.
  */
 int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
-/* Returns the handler of @signal that the program installed, for @handler from the kernel. */
+/*
+ * Returns the program's handler of @signal, if @handler as read from the kernel is the guard; else
+ * @handler.
+ */
 sighandler_t guard_program_handler(int signal, sighandler_t handler);
 
 /*
- * Returns whether a sample at @registers was deferred by a handler with our signal blocked that has
- * just returned there. Clears that record. Context: the thread's handler.
+ * Returns 1 if a handler during which our signal was blocked has just returned to @registers. Then
+ * the sample was deferred by that handler. Forgets that return. Context: the thread's handler.
  */
 int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers);
 

@@ -2,19 +2,21 @@
 /* ASYNC-SIGNAL-SAFE: called at the end of the handler. */
 /*
  * A program may interrupt a blocking system call by a signal whose handler has no SA_RESTART, for
- * example by alarm() before read(), and expects EINTR. If a timer of ours expires during that call,
- * both signals are pending when the call is interrupted. The kernel delivers ours first, because it
- * was sent to the thread and not to the process. Our handler has SA_RESTART, so the kernel has set
- * the thread back to the system call instruction. After both handlers the call would be restarted,
- * and perhaps never end. So make it fail here, as the kernel would have done without us.
+ * example by alarm() before read(), and expects EINTR. If a sampling timer expires during that
+ * call, both signals are pending when the call is interrupted. The kernel delivers the timer's
+ * signal first, because it was sent to the thread and not to the process. The sampling handler has
+ * SA_RESTART, so the kernel has set the thread back to the system call instruction. After both
+ * handlers the call would be restarted, and perhaps never end. So make the call fail here, as the
+ * kernel would have done without sampling.
  *
  * Only calls that SA_RESTART restarts are considered. Others fail with EINTR in any case or, like
  * fork(2), never do.
  *
  * The opposite happens to calls that wait with a signal mask of their own, such as sigsuspend(), if
- * the mask lets in our signal, which the program otherwise blocks: while it really was blocked, for
- * a SIGVTALRM of the program's own, a timer of ours may have expired. Then the call fails at once
- * with EINTR, although none of the program's handlers ran. So make the thread repeat it.
+ * that mask unblocks the sampling signal, which the program otherwise blocks. mask_waits.c really
+ * blocks the signal before such a call, so a sampling timer may have expired meanwhile. Then the
+ * call fails at once with EINTR, although none of the program's handlers ran. So make the thread
+ * repeat the call.
  */
 #include "libprof/sampler/interrupted.h"
 
@@ -33,8 +35,8 @@
 #include "libprof/sampler/sampler.h"
 
 /*
+ * Returns 1 if SA_RESTART restarts system call @nr (-1: none), whose second argument is @second.
  * Source: signal(7), "Interruption of system calls and library functions by signal handlers".
- * @nr: -1 for no call. @second: its second argument.
  */
 static int is_restartable(long nr, uint64_t second)
 {
@@ -71,7 +73,7 @@ static int is_restartable(long nr, uint64_t second)
 	case SYS_mq_timedsend:
 	case SYS_getrandom:
 		return 1;
-	/* waits for priority-inheriting locks are always restarted */
+	/* Waits for priority-inheriting locks are always restarted, so they are not listed here. */
 	case SYS_futex:
 		return (second & FUTEX_CMD_MASK) == FUTEX_WAIT ||
 		       (second & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -80,7 +82,7 @@ static int is_restartable(long nr, uint64_t second)
 	}
 }
 
-/* Is one of @signals pending, with a handler that has no SA_RESTART? */
+/* Returns 1 if one of @signals is pending and its handler has no SA_RESTART. */
 static int breaks_off(uint64_t signals)
 {
 	struct kernel_action action;
@@ -111,7 +113,10 @@ int interrupted_wait(const struct sampler_thread *thread, const void *ucontext)
 {
 	const ucontext_t *context = ucontext;
 
-	/* Our signal cannot come while it is blocked, except into a call that sets another mask. */
+	/*
+	 * The sampling signal is blocked in the interrupted mask, so it can only have arrived in a
+	 * call that sets another mask.
+	 */
 	return thread->wait.is_begun &&
 	       *sampler_mask(&context->uc_sigmask) & sampler_signal_bit() &&
 	       (long)arch_ucontext_get(ucontext, 0) == -EINTR;
@@ -119,7 +124,10 @@ int interrupted_wait(const struct sampler_thread *thread, const void *ucontext)
 
 void interrupted_repeat(const struct sampler_thread *thread, void *ucontext)
 {
-	/* Timers of CLOCK_MONOTONIC expire while the thread sleeps: the call might never end. */
+	/*
+	 * Do not repeat the call if timers use CLOCK_MONOTONIC: they expire while the thread
+	 * sleeps, so the call might never end.
+	 */
 	if (!sampler.is_elapsed && interrupted_wait(thread, ucontext))
 		arch_handler_repeat(ucontext, thread->wait.call, thread->wait.first);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
+ * Frames of language runtimes in the handler, and the table of their functions.
+ *
  * Names are copied in the handler, once per function, because the runtime may free them before any
  * other thread could read them. They are written to the control ring. While the ring is full,
  * samples with a new function have no language frames.
@@ -18,21 +20,21 @@
 #define RUNTIMES_MAX	4u
 #define FUNCTIONS_FEW	2048u /* a power of two */
 #define PROBES_FEW	8u
-/* a power of two; at most three quarters are used */
+/* A power of two; at most three quarters of the entries are used. */
 #define FUNCTIONS_MAX	65536u
 #define PROBES_MAX	64u
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static struct runtime runtimes[RUNTIMES_MAX];
 static uint32_t runtime_count;		/* atomic */
-/* atomic; the first runtime that generates code */
+/* Atomic: the first runtime that generates code, or NULL. */
 static const struct runtime *generator;
 static struct runtime_cache cache;
 
 static struct {
-	/* was being loaded; `dynamic` is atomic, 0: none */
+	/* A module that was not fully loaded when it was checked; `dynamic` is atomic, 0: none. */
 	struct runtime_module module;
-	/* atomic; calls of language_find_again() since */
+	/* Atomic: number of calls of language_find_again(). */
 	uint32_t asked;
 } pending;
 
@@ -47,7 +49,7 @@ static int find_in(
 	return error;
 }
 
-/* Returns the runtime's number; 0: no evaluator, or the table is full. */
+/* Returns the runtime's number; 0 if it has no evaluator or the table is full. */
 static uint32_t add_runtime(const struct runtime *found)
 {
 	const struct runtime *none = NULL;
@@ -83,7 +85,7 @@ const struct runtime *language_generator(void)
 	return __atomic_load_n(&generator, __ATOMIC_ACQUIRE);
 }
 
-/* Try at call 1, 2, 4, 8 and so on, because the module may never become a runtime. */
+/* Search the pending module at call 1, 2, 4, 8 and so on, because it may never become a runtime. */
 void language_find_again(struct runtime_walk *runs)
 {
 	struct runtime_module module = {
@@ -115,14 +117,14 @@ int language_is_pending(void)
 struct function_entry {
 	uint64_t identity;   /* atomic; 0: free */
 	uint32_t first_line; /* atomic */
-	/* atomic; the image whose control ring contains the name */
+	/* Atomic: the image whose control ring contains the function's name. */
 	uint64_t published;
 };
 
 /*
  * Two tables. Most programs use only the first, small one, whose few pages are cheap to touch and
- * stay in the cache. Entries are never removed: a function is in the second if the first has no
- * free probe.
+ * stay in the cache. A function is in the second table if none of its probes in the first was free.
+ * Entries are never removed.
  */
 static struct function_entry functions[FUNCTIONS_FEW + FUNCTIONS_MAX];
 static uint32_t function_count; /* atomic */
@@ -163,17 +165,26 @@ static uint64_t space_of(const struct function_entry *entry)
 	return WIRE_LANGUAGE_BIT | number * WIRE_LANGUAGE_LINES;
 }
 
-/* Leave room for modules and marks, which use the same ring and cannot wait. */
+/*
+ * Returns 1 if the control ring has room for @bytes and still some for modules and marks, which use
+ * the same ring and cannot wait.
+ */
 static int has_room(const struct wire_slot *slot, uint32_t bytes)
 {
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
 
-	/* Twice: a record that does not fit before the ring's end leaves that part empty. */
+	/*
+	 * Count the bytes twice, because a record that does not fit before the ring's end leaves
+	 * that part empty.
+	 */
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 
-/* Write the name of @frame's function to the control ring. Returns 0 or -ENOSPC. */
+/*
+ * Write the name of @frame's function to the control ring. Returns 0, or -ENOSPC if the ring is
+ * full.
+ */
 static __attribute__((noinline)) int announce(
 	struct runtime_walk *runs, struct runtime_frame *frame, struct function_entry *entry)
 {
@@ -223,7 +234,10 @@ static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-/* Larger sets of windows, for this many concurrent handlers. Others make more system calls. */
+/*
+ * Larger sets of read windows (caches of memory that was read), for this many concurrent handlers.
+ * Further handlers make more system calls.
+ */
 #define ROOMS 8u
 static struct room {
 	uint32_t is_taken; /* atomic */

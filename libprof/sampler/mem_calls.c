@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: what the compiler calls by itself, in the handler, too. */
+/* ASYNC-SIGNAL-SAFE: called by compiled code anywhere, also in the handler. */
 /*
- * The functions that compilers call for copies and comparisons, for the library alone. libc's may
- * be anybody's: a program has its own, and a sanitizer's does more than copy. ThreadSanitizer's
- * runs the handlers of signals that it kept back, which in our handler would find every signal
- * blocked and give the program that mask to keep.
+ * The functions that compilers call for copies and comparisons, for the library alone. libc's
+ * versions may be replaced by the program or by a sanitizer, which does more than copy:
+ * ThreadSanitizer's versions run signal handlers that it has deferred. In our handler every signal
+ * is blocked, and such a handler would see that mask and keep it.
  *
- * Words first: on the CPUs of arch/ they need not be aligned. What stands between a load and its
- * store keeps the compiler from seeing the function that it is compiling, and calling it.
+ * Words are copied first: on the CPUs of arch/ they need not be aligned. KEEP_OPAQUE between a load
+ * and its store keeps the compiler from recognising the loop as a memcpy(), which it would replace
+ * by a call of the function that it is compiling.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +36,7 @@ static void copy_byte(char *to, const char *from)
 	*to = value;
 }
 
-/* Also where they overlap, if @to comes first. */
+/* Copy forwards. The memory may overlap if @to is below @from. */
 static void copy_upwards(void *to, const void *from, size_t bytes)
 {
 	size_t at = 0;

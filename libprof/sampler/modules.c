@@ -2,11 +2,11 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * The module table: append-only entries in hash chains, each published by one compare-and-swap. Two
- * threads that find a module at the same time may number it twice, which only costs a number.
+ * threads that find a module at the same time may number it twice, which only wastes a number.
  *
  * An address range does not identify a module: after dlclose() another module may be loaded there.
  * So each time a walk enters a module, the entry's identity (dynamic section, build-id or name) is
- * compared with what is mapped, by two or three loads.
+ * compared with the mapped memory, by two or three loads.
  *
  * A frame is one 64-bit word {module number, address - load bias}. The handler knows the module of
  * each frame that it unwinds, so it writes this word at once. Readers need no history of mappings,
@@ -43,7 +43,7 @@ static inline int load(modules_read_fn *read, uintptr_t address, void *to, size_
 	return 1;
 }
 
-/* Search one PT_NOTE segment for NT_GNU_BUILD_ID. */
+/* Search one PT_NOTE segment for NT_GNU_BUILD_ID. Returns the build-id's address, or NULL. */
 static const uint8_t *find_in_notes(
 	uintptr_t at, uintptr_t end, modules_read_fn *read, uint32_t *bytes)
 {
@@ -108,11 +108,11 @@ const uint8_t *build_id_find(
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* further modules are WIRE_MODULE_OVER */
+/* Limit of the table. Further modules get the number WIRE_MODULE_OVER. */
 #define MODULES_MAX     4096u
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
-#define BUILD_ID_COMPARED 8u /* bytes, which every build-id has */
+#define BUILD_ID_COMPARED 8u /* bytes; no build-id is shorter */
 
 modules_code_fn *modules_code;
 
@@ -120,30 +120,30 @@ struct module_entry {
 	struct unwind_module module;
 	const void *dynamic;       /* link_map.l_ld */
 	const uint8_t *build_id;   /* in memory; NULL: none */
-	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* its complete contents */
+	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* contents when it was found */
 	uint32_t build_id_bytes;
 	uint64_t name_hash;        /* compared if there is no build-id */
-	/* index + 1 of the next entry in the chain; 0: none */
+	/* Index + 1 of the next entry in the hash chain; 0: none. */
 	uint32_t next;
-	/* atomic; the image whose control ring contains the record */
+	/* Atomic: the image whose control ring contains the module's record. */
 	uint64_t published;
 };
 
 static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
-/* atomic; index + 1 of the newest entry; 0: none */
+/* Atomic: index + 1 of the newest entry; 0: none. */
 static uint32_t buckets[MODULES_BUCKETS];
 
-/* The program itself, from its lowest to its highest segment. */
+/* Addresses of the program itself, from its lowest to its highest segment. */
 static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
-	/* end of the pages of its first segment */
+	/* End of the pages of the program's first segment. */
 	uintptr_t mapped_end;
 } program;
 
 static char program_path[PATH_MAX_BYTES];
-/* atomic: it is complete; concurrent writers write the same */
+/* Atomic: 1 when program_path is complete. Concurrent writers write the same path. */
 static uint32_t have_path;
 
 static uint64_t hash_name(const char *name)
@@ -156,7 +156,10 @@ static uint32_t *bucket_of(uintptr_t start)
 	return &buckets[(start >> 12) * 0x9e3779b1u >> 24 & (MODULES_BUCKETS - 1)];
 }
 
-/* Write the absolute path of @name to @out, "" if not known. Returns bytes with the NUL. */
+/*
+ * Write the absolute path of @name to @out, or "" if @name is empty. Returns the number of bytes,
+ * NUL included.
+ */
 static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 {
 	long n = 0;
@@ -173,7 +176,10 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 	return (uint32_t)n + 1;
 }
 
-/* Write @entry's record to this image's control ring. A path is limited by the record's room. */
+/*
+ * Write @entry's record to this image's control ring. A path that is longer than the record's room
+ * is cut.
+ */
 static void write_module_record(struct module_entry *entry, const struct link_map *map)
 {
 	const char *name = map && map->l_name ? map->l_name : "";
@@ -277,7 +283,10 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 	return 0;
 }
 
-/* The dynamic linker has read the same entries, so they are valid. */
+/*
+ * Returns 1 if the program has a DT_NEEDED entry. The entries are valid, because the dynamic linker
+ * has read them.
+ */
 int modules_program_needs_any(void)
 {
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -300,11 +309,11 @@ static int read_link_to_program(const char *link)
 }
 
 /*
- * Find the file from which the program is mapped. It is not the executed file if another program
- * has mapped it, such as "ld.so ./program" or proot's loader. If the mapping's link cannot be read,
- * as under qemu, use the executed file: by the process's link, for which qemu returns the guest's
- * file, otherwise by the thread's link, because the process's is empty after the main thread has
- * ended.
+ * Find the file from which the program is mapped, by the link of its first mapping. That is not the
+ * executed file if another program has mapped it, such as "ld.so ./program" or proot's loader. If
+ * the mapping's link cannot be read, as under qemu, use the executed file: /proc/self/exe, for
+ * which qemu returns the guest's file; or /proc/thread-self/exe, because the process's link is
+ * empty after the main thread has ended.
  */
 void modules_read_program_path(void)
 {
@@ -349,8 +358,9 @@ void modules_init(void)
 }
 
 /*
- * Extend @module to the whole program. If a program's segments have gaps, the dynamic linker
- * returns one segment, but call-frame information and notes lie in other segments than the code.
+ * If @pc is in the program, extend @module to the whole program. If a program's segments have gaps,
+ * the dynamic linker returns only one segment, but call-frame information and notes are in other
+ * segments than the code.
  */
 static void widen_to_program(uintptr_t pc, struct unwind_module *module)
 {
@@ -367,7 +377,9 @@ static int find_code(uintptr_t pc, int error, struct unwind_module *out)
 	return find ? find(pc, 1, out) : error;
 }
 
-/* Set @out's number. @out is the module that contains @pc. */
+/*
+ * Set the number of @out, the module that contains @pc. Add the module to the table if it is new.
+ */
 static inline void number_module(uintptr_t pc, const struct link_map *map, modules_read_fn *read,
 	struct unwind_module *out)
 {
@@ -418,10 +430,13 @@ int modules_may_be_code(uintptr_t pc)
 		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
 			pc - module.bias - segment.p_vaddr < segment.p_memsz)
 			return 1;
-	return !i; /* the segments could not be read */
+	return !i; /* segments unreadable: assume code */
 }
 
-/* Read the text at @address into @out (PATH_MAX_BYTES), truncated if necessary. Returns 1 or 0. */
+/*
+ * Read the NUL-terminated text at @address into @out (PATH_MAX_BYTES), truncated if necessary.
+ * Returns 1, or 0 if it cannot be read.
+ */
 static int read_text(modules_read_fn *read, uintptr_t address, char *out)
 {
 	uint32_t n = 0, bytes;

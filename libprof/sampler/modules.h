@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Number modules when the handler first unwinds through them. Each gets one control record before
- * the first sample that names it. A module loaded later at the same addresses gets a new number.
+ * Number modules when the handler first unwinds through them. Each module gets one control record
+ * before the first sample that names it. A module that is later loaded at the same addresses gets a
+ * new number.
  */
 #ifndef LIBPROF_SAMPLER_MODULES_H
 #define LIBPROF_SAMPLER_MODULES_H
@@ -22,9 +23,9 @@
 typedef int modules_read_fn(uint64_t address, void *to, size_t bytes);
 
 /*
- * Find the build-id, at least 8 bytes, in the notes of the mapped @module. @bytes is set to its
- * size. @read may be NULL if the module cannot be unmapped during the call. Returns its address,
- * valid while the module is loaded, or NULL. Context: signal-safe if @read is.
+ * Find the build-id, at least 8 bytes, in the notes of the mapped @module, and set @bytes to its
+ * size. @read may be NULL if the module cannot be unmapped during the call. Returns the build-id's
+ * address, valid while the module is loaded, or NULL. Context: signal-safe if @read is.
  */
 const uint8_t *build_id_find(
 	const struct unwind_module *module, modules_read_fn *read, uint32_t *bytes);
@@ -34,16 +35,20 @@ const uint8_t *build_id_find(
 /* Determine the program's addresses. Context: the constructor, before the first modules_find(). */
 void modules_find_program(void);
 
-/* Does the program need any library (DT_NEEDED)? Returns 1 if not known. Context: any. */
+/* Returns 1 if the program needs any library (DT_NEEDED), or if that is not known. Context: any. */
 int modules_program_needs_any(void);
 
 /*
- * Read the program's path while /proc is accessible. It costs as much as a few page faults, so the
- * program's first frame does it; short processes have none. Context: signal-safe.
+ * Read the program's path while /proc is accessible. This costs as much as a few page faults, so it
+ * is done when the handler first finds a frame in the program, which short processes never have.
+ * Context: signal-safe.
  */
 void modules_read_program_path(void);
 
-/* modules_find_program() and modules_read_program_path(). Context: once, before modules_find(). */
+/*
+ * Call modules_find_program() and modules_read_program_path(). Context: once, before
+ * modules_find().
+ */
 void modules_init(void);
 
 /*
@@ -54,29 +59,29 @@ void modules_init(void);
 int modules_find(uintptr_t pc, struct unwind_module *out);
 
 /*
- * May @pc be code: in no module, or in an executable segment of a module? Returns 1 or 0. Context:
- * signal-safe, any thread.
+ * Returns 1 if @pc may be code: it is in no module, or in an executable segment of a module.
+ * Context: signal-safe, any thread.
  */
 int modules_may_be_code(uintptr_t pc);
 
 /*
- * Variant of modules_find() for another thread's @pc, whose module may be unloaded during the call.
- * Context: the worker.
+ * Do what modules_find() does for another thread's @pc, whose module may be unloaded during the
+ * call. Context: the worker.
  */
 int modules_find_unheld(uintptr_t pc, modules_read_fn *read, struct unwind_module *out);
 
 /* ---- code in no module ----------------------------------------------------------------------- */
 
 /*
- * Describe the stub or generated code at @pc for the unwinder: number is WIRE_MODULE_CODE, and pc -
- * bias is its address in the code space. If @announce, write its name to this image's control ring.
- * Returns 0 or -ENOENT. Context: signal-safe.
+ * Describe the stub or generated code at @pc for the unwinder: its number is WIRE_MODULE_CODE, and
+ * pc - bias is its address in the code space. If @announce is not 0, write its name to this image's
+ * control ring. Returns 0 or -ENOENT. Context: signal-safe.
  */
 typedef int modules_code_fn(uintptr_t pc, int announce, struct unwind_module *out);
 
 /*
- * The function that knows stubs and generated code. trampoline/ sets it with its first piece of
- * code. Atomic, NULL until then.
+ * The function that finds stubs and generated code; trampoline/ sets it when the first piece of
+ * code is made. Atomic, NULL until then.
  */
 extern modules_code_fn *modules_code __attribute__((visibility("hidden")));
 

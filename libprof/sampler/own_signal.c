@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Install our handler, which stays after sampling ends. Without interposers, the worker checks at
- * its tick whether the handler was replaced, and then ends the session.
+ * Install the sampling handler, which stays installed after sampling ends. Without interposers a
+ * program may replace it; the profiler's worker thread checks that at its tick and then stops the
+ * profiler.
  */
 #include "libprof/sampler/own_signal.h"
 
@@ -22,16 +23,18 @@
 #include "libprof/sampler/text.h"
 
 /*
- * Is this library itself built with ThreadSanitizer? Then our handler would call its runtime, which
- * must not be interrupted.
+ * 1 if this library itself is built with ThreadSanitizer. The sampling handler then calls
+ * ThreadSanitizer's runtime, which must not be interrupted, so the runtime has to defer the signal.
  */
 #define IS_INSTRUMENTED UNDER_TSAN
 
-static AT_START uintptr_t
-	/* atomic; the kernel's handler since ours was installed; 0 before */
-	installed;
+/* Atomic: the kernel's handler when our installation was complete; 0 before. */
+static AT_START uintptr_t installed;
 
-/* Returns the kernel's action, independent of interposers. */
+/*
+ * Returns the kernel's action for our signal, read by a system call, because sigaction() may be
+ * interposed.
+ */
 static struct kernel_action kernel_action(void)
 {
 	struct kernel_action action = {0, 0, NULL, 0};
@@ -41,12 +44,13 @@ static struct kernel_action kernel_action(void)
 }
 
 /*
- * Install our handler. A signal of the program's own interrupts system calls if the program did not
- * ask for SA_RESTART. Our timers expire on the way back to user mode, so they never interrupt one.
+ * Install our handler. If the program's own handler has no SA_RESTART, ours has none either, so
+ * that a signal of the program's own interrupts system calls as before. Our timers expire on the
+ * way back to user mode, so they never interrupt a system call.
  *
- * An interposed sigaction() may install a handler of its own, as ThreadSanitizer's does, which
- * defers every signal until the thread calls libc. Our handler need not be deferred, so it is set
- * by a system call, with the flags and the restorer that libc added.
+ * An interposed sigaction() may install another handler in the kernel, as ThreadSanitizer's does,
+ * which defers every signal until the thread calls libc. Our handler need not be deferred, so it is
+ * set by a system call, with the flags and the restorer that libc added.
  */
 static int install(const struct sigaction *host)
 {
@@ -56,15 +60,18 @@ static int install(const struct sigaction *host)
 	action.sa_sigaction = sampler_handler;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	/*
-	 * For a signal with SA_ONSTACK, valgrind does not extend the main thread's stack for the
-	 * frame, even if the thread has no alternate stack, and kills the program.
+	 * Without SA_ONSTACK valgrind extends the main thread's stack for the signal's frame. With
+	 * SA_ONSTACK it does not, even if the thread has no alternate stack, and kills the program.
 	 */
 	if (arch_ask_valgrind(VALGRIND_IS_RUNNING, 0, 0))
 		action.sa_flags &= ~SA_ONSTACK;
 	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
 		!(host->sa_flags & SA_RESTART))
 		action.sa_flags &= ~SA_RESTART;
-	/* sigfillset() leaves out two signals of libc, whose handlers must not run on our stack. */
+	/*
+	 * Set all bits, because sigfillset() leaves out two signals of libc, whose handlers must
+	 * not run on our stack.
+	 */
 	*sampler_mask(&action.sa_mask) = ~0ULL;
 	if (libc_calls.sigaction(sampler_signal(), &action, NULL))
 		return -1;
@@ -91,14 +98,20 @@ int own_signal_install(void)
 	struct sigaction before;
 
 	if (!own_signal_is_displaced()) {
-		/* Set it also in a child that was forked in the middle of this function. */
+		/*
+		 * Set owns_signal also here, because a child may have been forked in the middle of
+		 * this function.
+		 */
 		__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
 		return 0;
 	}
 	__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
 	if (libc_calls.sigaction(sampler_signal(), NULL, &before))
 		return -errno;
-	/* Store it before ours is installed, because a signal of the program may arrive at once. */
+	/*
+	 * Store the program's action before our handler is installed, because a signal of the
+	 * program may arrive at once.
+	 */
 	host_set(&before);
 	if (install(&before))
 		return -errno;
@@ -134,7 +147,8 @@ static int has_other_handler(void)
 }
 
 /*
- * /proc/self/timers has "signal: 27/<cookie>" for each POSIX timer, and is missing in some kernels.
+ * Returns 1 if the process has a POSIX timer that sends our signal: /proc/self/timers has a line
+ * "signal: 27/<cookie>" for each timer. Some kernels do not have the file.
  */
 static int has_posix_timer(void)
 {
