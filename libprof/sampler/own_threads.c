@@ -3,9 +3,9 @@
  * Create the profiler's own threads with all signals blocked, and record their ids, so that the
  * scan of all threads skips them.
  *
- * A copy of the library in a plugin keeps the plugin loaded from the first session, snapshot or
- * registered thread on, because signal handlers, workers and thread destructors run the copy's code
- * long after dlclose().
+ * A plugin that contains a copy of the library is kept loaded once the profiler was started, a
+ * snapshot taken or a thread registered, because signal handlers, workers and thread destructors
+ * run the copy's code long after dlclose().
  */
 #include "libprof/sampler/own_threads.h"
 
@@ -38,8 +38,8 @@ struct libc_calls libc_calls = {
 static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic; 0: free */
 /*
  * Atomic: number of own threads whose creation began, and of those recorded in own_tids. A list of
- * tasks read while they differ, or before `begun` changed, may have a thread that is not in
- * own_tids.
+ * all threads may contain an own thread that is not in own_tids if it was read while the numbers
+ * differ, or before own_begun changed.
  */
 static uint32_t own_begun, own_known;
 
@@ -51,7 +51,10 @@ int own_threads_contain(uint32_t tid)
 	return 0;
 }
 
-/* Record @tid. Replace only ids that the kernel has removed: ended threads stay listed a moment. */
+/*
+ * Record @tid. Replace only ids that the kernel has removed, because an ended thread stays in /proc
+ * for a moment.
+ */
 static int add_own(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
@@ -76,12 +79,15 @@ void own_threads_remove_dead(void)
 	}
 }
 
-/* Lies in the creator's stack frame and is valid until the new thread has set `tid`. */
+/*
+ * Arguments of own_thread_main(). In the creator's stack frame; valid until the new thread has set
+ * `tid`.
+ */
 struct thread_start {
 	void *(*start)(void *);
 	void *argument;
 	int error;
-	/* atomic, futex; 0 until the thread has started */
+	/* Atomic and a futex; 0 until the thread has started. */
 	uint32_t tid;
 };
 
@@ -96,7 +102,10 @@ static void *own_thread_main(void *argument)
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
 	thread_start->error = error;
 	__atomic_store_n(&thread_start->tid, tid, __ATOMIC_RELEASE);
-	/* The creator may have left its frame. The kernel uses the address only to find waiters. */
+	/*
+	 * The creator may have left its stack frame. That is harmless, because the kernel uses the
+	 * address only to find waiting threads.
+	 */
 	arch_syscall3(SYS_futex, &thread_start->tid, FUTEX_WAKE_PRIVATE, 1);
 	return error ? NULL : start(start_argument);
 }
@@ -112,8 +121,8 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/*
-	 * The stack includes the static thread-local variables of all libraries. libc returns
-	 * EINVAL if they do not fit, and does not provide their size.
+	 * Try larger stacks: the stack includes the static thread-local variables of all libraries.
+	 * libc returns EINVAL if they do not fit, and does not provide their size.
 	 */
 	for (size_t bytes = OWN_STACK_BYTES; bytes <= OWN_STACK_MAX; bytes *= 2) {
 		pthread_attr_setstacksize(&attributes, bytes);
@@ -126,7 +135,7 @@ static int create_thread(pthread_t *id, struct thread_start *thread_start)
 	return -error;
 }
 
-/* A fork child has no own threads, and their ids may be reused. */
+/* Forget all ids in a fork child: it has no own threads, and their ids may be reused. */
 static void clear_own(void)
 {
 	memset(own_tids, 0, sizeof(own_tids));
@@ -179,9 +188,15 @@ int own_threads_are_known(uint32_t begun)
 }
 
 /* ---- staying loaded -------------------------------------------------------------------------- */
-/* A plugin with a copy of the library may be closed while threads, timers and handlers use it. */
+/*
+ * Keep the library loaded. A plugin with a copy of the library may be closed while threads, timers
+ * and handlers use the copy.
+ */
 
-/* Weak: static programs lack both functions, and the linker warns about dlopen() in them. */
+/*
+ * Declared weak, because static programs lack both functions, and the linker warns about dlopen()
+ * in such programs.
+ */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
@@ -194,7 +209,10 @@ void stay_loaded(void)
 
 	if (__atomic_exchange_n(&stays, 1, __ATOMIC_RELAXED))
 		return;
-	/* The shared library is never unloaded, and the program has an empty name. */
+	/*
+	 * The shared library (libflameprof.so) is never unloaded, and the program has an empty
+	 * name.
+	 */
 	if (!dlsym || !dladdr1 || !dladdr1(&stays, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
 		!map->l_name || !map->l_name[0])
 		return;

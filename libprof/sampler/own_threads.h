@@ -9,17 +9,18 @@
 
 /*
  * Create a thread of the profiler with all signals blocked. It runs @start under the name
- * "flameprof". The caller joins or detaches *@id by libc_calls. *@tid becomes its kernel id, unless
- * @tid is NULL. Returns 0 or -errno. Context: any thread, not a handler.
+ * "flameprof". The caller joins or detaches *@id by libc_calls. *@tid becomes the thread's kernel
+ * id, unless @tid is NULL. Returns 0 or -errno. Context: any thread, not a handler.
  */
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
 
-/* Is thread @tid one of the profiler's? Context: signal-safe. */
+/* Returns 1 if thread @tid is one of the profiler's. Context: signal-safe. */
 int own_threads_contain(uint32_t tid);
 
 /*
- * Call own_threads_begun() before reading a list of all threads. own_threads_are_known() with its
- * result says afterwards whether own_threads_contain() knew all own threads in that list.
+ * Call own_threads_begun() before reading a list of all threads. Afterwards
+ * own_threads_are_known(), with that result, returns 1 if own_threads_contain() knows all own
+ * threads in the list.
  */
 uint32_t own_threads_begun(void);
 int own_threads_are_known(uint32_t begun);
@@ -28,26 +29,29 @@ int own_threads_are_known(uint32_t begun);
 void own_threads_remove_dead(void);
 
 /*
- * Register a fork handler that clears the list in the child. If a caller creates own threads in its
- * own fork handler, call this before its pthread_atfork(). Context: any thread, not a handler.
+ * Register a fork handler that forgets the own threads in the child. If a caller's own fork handler
+ * creates own threads, call this before the caller's pthread_atfork(). Context: any thread, not a
+ * handler.
  */
 void own_threads_watch_forks(void);
 
 /* ---- staying loaded -------------------------------------------------------------------------- */
-/* Threads and handlers may run the library's code after it is closed, so prevent unloading it. */
+/* Threads and handlers may run the library's code after it is closed, so prevent its unloading. */
 
 /*
- * Keep the library's code mapped until the process ends, also if it is part of a plugin that is
- * closed. Only the first call has an effect. Context: any thread, not a handler and not under a
- * lock of ours, because a constructor that waits for that lock may hold the loader's lock.
+ * Keep the library's code mapped until the process ends, also if the library is part of a plugin
+ * that is closed. Only the first call has an effect. Context: any thread, not a handler. Do not
+ * call this while holding a lock of ours, because a constructor that waits for that lock may hold
+ * the dynamic linker's lock.
  */
 void stay_loaded(void);
 
 /* ---- calls of libc --------------------------------------------------------------------------- */
 /*
- * The sampler's calls of libc functions that preload/ interposes. Constructors of preload/ set them
- * to libc's. Until then, and without preload/, they are the functions that the program would call,
- * which is correct because interposers forward calls that they do not handle yet.
+ * The sampler's calls of libc functions that preload/ interposes. Constructors of preload/ set the
+ * pointers to libc's functions. Until then, and without preload/, they are the functions that the
+ * program would call, which is correct because interposers forward calls that they do not handle
+ * yet.
  */
 
 struct sampler_thread;
@@ -56,14 +60,18 @@ struct libc_calls {
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	/*
-	 * From the library of pthread_create(): ThreadSanitizer ends a program that joins a thread
-	 * which its own pthread_create() did not create. Set by the first pthread_create().
+	 * From the same library as pthread_create(), because ThreadSanitizer ends a program that
+	 * joins a thread which its own pthread_create() did not create. Set by the first
+	 * pthread_create().
 	 */
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_detach)(pthread_t);
-	/* Report the calling thread's end to the sampler; NULL without interposers. */
+	/* Make the calling thread's end end its sampling; NULL without interposers. */
 	void (*watch_end)(struct sampler_thread *thread);
-	/* Are the program's calls of pthread_create() interposed? NULL without interposers. */
+	/*
+	 * Returns 1 if the program's calls of pthread_create() are interposed; NULL without
+	 * interposers.
+	 */
 	int (*sees_births)(void);
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: sampler_leave() runs on exit paths of any kind. */
 /*
- * The process's place in the arena: claiming a slot, leaving it, and forgetting the parent's in a
- * fork child. Threads are in thread.c.
+ * The process's slot in the arena: claim it, leave it, and forget the parent's slot in a fork
+ * child. Threads are in thread.c.
  *
- * Each image writes its CPU time and its children's into its slot when it leaves. What its parent
- * was charged beyond that is what the kernel did after the image's last instruction: flamerun shows
- * it as "[exit]".
+ * Each image writes its CPU time and its children's into its slot when it leaves. The kernel
+ * charges its parent more than that: the difference is the kernel's work after the image's last
+ * instruction, which flamerun shows as "[exit]".
  */
 #include "libprof/sampler/sampler.h"
 
@@ -21,7 +21,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/walk_stack.h"
 
-/* Is @pid a number in another PID namespace than that of /proc? */
+/* Returns 1 if @pid belongs to another PID namespace than /proc. */
 static uint32_t is_namespaced(uint32_t pid)
 {
 	char text[16];
@@ -59,7 +59,7 @@ static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 	return NULL;
 }
 
-/* Copy the end of @text if it is too long, because the end of a path names the program. */
+/* Copy @text. If it is too long, copy its end, because the end of a path names the program. */
 static void copy_tail(char *out, size_t size, const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
@@ -79,12 +79,18 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 
 	if (!slot)
 		goto lost;
-	/* No entry is in use. (After earlier sessions, pending signals may still name some.) */
+	/*
+	 * Only if no thread has an entry may first_ring change. In a program that profiles itself,
+	 * pending signals may still name entries of an earlier start.
+	 */
 	if (!sampler_is_hosted())
 		sampler.first_ring =
 			__atomic_load_n(&header->rings_hint, __ATOMIC_RELAXED) % WIRE_RINGS;
 	__atomic_fetch_add(&header->claims[pid % WIRE_CLAIMS], 1, __ATOMIC_RELAXED);
-	/* A release: who reads this number also sees the image that forked this one. */
+	/*
+	 * Use a release, so that flamerun, when it sees this number, also sees the image that
+	 * forked this one.
+	 */
 	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELEASE);
 	slot->image = image;
 	slot->parent_image = parent_image;
@@ -92,7 +98,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	ppid = (uint32_t)arch_syscall0(SYS_getppid);
 	slot->ppid = ppid;
 	/*
-	 * A fork child is in its parent's namespace, unless it is the first process of a new one.
+	 * A fork child is in its parent's namespace, unless the child is the first process of a new
+	 * one.
 	 */
 	if (parent_image)
 		sampler.namespaced |= ppid == 0;
@@ -100,13 +107,19 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
 	slot->image_at = (uintptr_t)&sampler.image;
-	/* A fork child has the same libc; searching it again would cost page faults. */
+	/*
+	 * A fork child has its parent's libc and result. Searching libc again would cost page
+	 * faults.
+	 */
 	if (!parent_image)
 		clock_learn();
 	slot->start_ns = clock_monotonic_by_call_ns();
 	slot->filters = sampler.filters;
 	slot->signal = sampler.signal;
-	/* A call that pauses just now may have read the slot of the session before. */
+	/*
+	 * Copy the state from `sampler`, because a concurrent flameprof_pause() may have changed it
+	 * and written to the slot of the profiler's last start.
+	 */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
 		__ATOMIC_RELAXED);
 	if (exe)
@@ -116,14 +129,20 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		sampler.max_depth = WIRE_MAX_DEPTH;
 	if (!sampler.ring_bytes)
 		sampler.ring_bytes = UINT32_MAX;
-	/* Signal-safe calls may read these between two sessions, so write only changes. */
+	/*
+	 * Write these only if they change, because signal-safe functions may read them between a
+	 * stop and the next start of the profiler.
+	 */
 	if (sampler.arena != arena)
 		sampler.arena = arena;
 	if (sampler.pid != pid)
 		sampler.pid = pid;
 	__atomic_store_n(&sampler.slot, slot, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.image, image, __ATOMIC_RELAXED);
-	/* If the process was stopped for so long that it was considered dead, the slot is lost. */
+	/*
+	 * If this process was stopped for so long that flamerun considered it dead, the slot is
+	 * lost.
+	 */
 	if (!__atomic_compare_exchange_n(&slot->state, &claimed,
 		    (uint64_t)pid << 8 | WIRE_SLOT_LIVE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		goto lost;
@@ -142,8 +161,8 @@ static void set_state(enum wire_slot_state state)
 
 /*
  * Record the CPU time of all threads, and in each ring->exit_credit the number of samples that are
- * due and not delivered. The handler subtracts samples that still come. The collector credits the
- * rest to the thread when the image is over.
+ * due and not delivered. The handler subtracts samples that still come. When the image is over, the
+ * collector adds the remaining number to the thread.
  */
 static void store_exit_credits(void)
 {
@@ -191,7 +210,7 @@ static void store_children_usage(void)
 	slot->children_kib = (uint64_t)usage.ru_maxrss;
 }
 
-/* Record the totals unless a filter forbids it, and set the slot's state. */
+/* Record the totals unless a seccomp filter forbids it, and set the slot's state. */
 static void account_and_leave(enum wire_slot_state state)
 {
 	if (confined_may(CONFINED_ENDS)) {
@@ -204,7 +223,8 @@ static void account_and_leave(enum wire_slot_state state)
 }
 
 /*
- * In a vfork child that is not recognised as one, this changes its parent's slot, without effect.
+ * If this is called in a vfork child that is not recognised as such, it changes the parent's slot,
+ * which has no effect.
  */
 void sampler_leave_unaccounted(enum wire_slot_state state)
 {
@@ -238,7 +258,7 @@ static void quit_for(enum wire_quit cause)
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
 		sampler_thread_disarm(sampler_thread_at(index));
-	/* Handlers that run now make no more system calls either. */
+	/* Handlers that run now must not make any more system calls either. */
 	if (!sampler_is_hosted())
 		__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
 	sampler_leave_slot();
@@ -260,7 +280,10 @@ void sampler_leave_slot(void)
 {
 	uint64_t left = (uint64_t)sampler.pid << 8 | WIRE_SLOT_EXIT;
 
-	/* If timers may not be deleted, each expiry comes here, also long after the quit. */
+	/*
+	 * If a seccomp filter forbids deleting timers, each expiry calls this function, also long
+	 * after the quit, so compare the state first.
+	 */
 	if (sampler_is_hosted() ||
 		__atomic_load_n(&sampler.slot->state, __ATOMIC_RELAXED) != left)
 		return;
@@ -297,7 +320,9 @@ void sampler_end(struct wire_drain *drain)
 	struct wire_slot *slot = sampler.slot;
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
-	/* An entry that was claimed for a thread that has not begun is released by that thread. */
+	/*
+	 * Skip an entry that was claimed for a thread that has not begun. That thread releases it.
+	 */
 	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++) {
 		const struct wire_ring *ring = wire_ring(sampler.arena, i);
 		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
@@ -319,7 +344,10 @@ void sampler_end(struct wire_drain *drain)
 void sampler_reset_in_child(void)
 {
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_RELEASE);
-	/* All entries that were ever claimed: a thread may have been beginning or ending. */
+	/*
+	 * Reset all entries that were ever claimed, because a thread of the parent may have been
+	 * beginning or ending.
+	 */
 	SAMPLER_FOR_EACH(sampler.claimed_ever, index)
 	{
 		struct sampler_thread *thread = sampler_thread_at(index);

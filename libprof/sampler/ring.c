@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: called by the handler. */
 /*
- * A ring is a list of 64 KiB blocks out of one pool. A thread claims a block by one compare-and-
- * swap when it has a sample; only the reader frees blocks, when they are drained. So no lock is
- * needed. Values that are read from the arena, which other processes can write, are copied once and
- * checked before they are used as an index or a length.
+ * A ring is a list of 64 KiB blocks out of one pool. A thread claims a block by one
+ * compare-and-swap when it has a sample; only the reader frees blocks, when they are drained. So no
+ * lock is needed. Values that are read from the arena, which other processes can write, are copied
+ * once and checked before they are used as an index or a length.
  *
- * The pool holds half a second of samples of 100 frames on all CPUs, in case the reader is delayed.
- * A block's owner is one word that is written by the claim. If a thread is killed between claiming
- * a block and linking it, the block is found by that word when its image ends. No record crosses
- * two blocks: a stack that does not fit into the rest of a block is walked again into the next one.
+ * The pool has room for half a second of samples of 100 frames on all CPUs, in case the reader is
+ * delayed. A block's owner is one word that is written by the claim. If a thread is killed between
+ * claiming a block and linking it, the block is found by that word when its image ends. No record
+ * crosses two blocks: a stack that does not fit into the current block is walked again into the
+ * next one.
  *
  * The reader drains all rings every 50 ms. It is woken earlier if a ring has a quarter of a block
  * unread or enters another block, or if pool, rings or slots run low. It is not woken at an exit or
@@ -26,7 +27,7 @@
 /* The reader is woken when a ring has this many bytes unread. */
 #define WAKE_BYTES (WIRE_BLOCK_BYTES / 4)
 
-/* Bytes that are committed and not drained. */
+/* Returns the number of bytes that are committed and not drained. */
 static uint64_t waiting_bytes(const struct wire_ring *ring)
 {
 	return __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
@@ -34,9 +35,9 @@ static uint64_t waiting_bytes(const struct wire_ring *ring)
 }
 
 /*
- * Claim a block. Returns its index + 1, or 0. The lowest free block is claimed, so its index tells
- * roughly how many are in use. A ring may have as many blocks as are left, so one thread with deep
- * stacks leaves half of the pool to the others.
+ * Claim a block. Returns its index + 1, or 0. The lowest free block is claimed, so that its index
+ * shows roughly how many blocks are in use. A ring may have at most as many blocks as are left, so
+ * that one thread with deep stacks leaves half of the pool to the others.
  */
 static uint32_t claim_block(const struct sampler_thread *thread)
 {
@@ -67,7 +68,7 @@ static uint32_t claim_block(const struct sampler_thread *thread)
 	return 0;
 }
 
-/* What the thread may write by what its reader has not taken yet. */
+/* Returns how many bytes the thread may write before it exceeds the limit of unread bytes. */
 static uint32_t allowed_bytes(const struct wire_ring *ring)
 {
 	uint64_t waiting = waiting_bytes(ring);
@@ -75,14 +76,19 @@ static uint32_t allowed_bytes(const struct wire_ring *ring)
 	return waiting < sampler.ring_bytes ? sampler.ring_bytes - (uint32_t)waiting : 0;
 }
 
-/* Is @head one that this thread can have left? */
+/*
+ * Returns 1 if @head is a value that this thread can have stored. Other processes may overwrite it.
+ */
 static int is_sound(uint64_t head)
 {
 	return head && WIRE_HEAD_BLOCK(head) < sampler.blocks &&
 	       WIRE_HEAD_END(head) <= WIRE_BLOCK_BYTES && WIRE_HEAD_END(head) % 8 == 0;
 }
 
-/* The head with WIRE_HEAD_WRITING, the reader kept off; 0 when the thread has no block. */
+/*
+ * Set WIRE_HEAD_WRITING, which keeps the reader from freeing the block. Returns the new head, or 0
+ * if the thread has no block.
+ */
 static uint64_t claim_head(struct wire_ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
@@ -95,7 +101,10 @@ static uint64_t claim_head(struct wire_ring *ring)
 	return 0;
 }
 
-/* Go on in another block. Returns the new head, or 0 with everything as it was. */
+/*
+ * Claim another block and link it to the current one. Returns the new head, or 0 with nothing
+ * changed.
+ */
 static uint64_t enter_block(struct sampler_thread *thread, uint64_t head)
 {
 	struct wire_ring *ring = thread->ring;
@@ -137,7 +146,10 @@ struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, ui
 		}
 		head = entered;
 	}
-	/* Neither is less than @least, whatever the arena says by now: frames are counted by it. */
+	/*
+	 * Both numbers are at least @least, whatever the arena contains by now: the caller relies
+	 * on that.
+	 */
 	rest = WIRE_BLOCK_BYTES - WIRE_HEAD_END(head);
 	*room = allowed < rest ? allowed : rest;
 	return (struct wire_sample *)(wire_block_data(sampler.arena, WIRE_HEAD_BLOCK(head)) +
@@ -163,7 +175,7 @@ void ring_abandon(struct sampler_thread *thread)
 	struct wire_ring *ring = thread->ring;
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 
-	/* Else it is the reader's to change. */
+	/* Without WIRE_HEAD_WRITING only the reader may change the head. */
 	if (head & WIRE_HEAD_WRITING)
 		__atomic_store_n(&ring->head, head & ~WIRE_HEAD_WRITING, __ATOMIC_RELEASE);
 }
@@ -175,14 +187,16 @@ int ring_is_empty(const struct sampler_thread *thread)
 
 /* ---- control records ------------------------------------------------------------------------- */
 /*
- * The control ring's writing side. Many writers and no lock: a writer owns the bytes it moved the
- * head over; the word at their start says when they are complete. Head and tail are what others
- * wrote last: a place is made of them that lies in the ring and is aligned, whatever they say.
+ * Writing to a control ring, with many writers and no lock. A writer owns the bytes over which it
+ * has moved control_head; `word` at their start shows when they are complete. Other processes may
+ * overwrite head and tail, so the offset is computed such that it is aligned and in the ring for
+ * any values.
  */
 
 /*
- * Who is in the way has reserved something, and the ring is full long before so many have; a liar
- * would keep us here for ever.
+ * Limit of failed attempts. Each one means that another writer has reserved bytes, and the ring
+ * would be full long before this many. A process that overwrites the head could otherwise keep this
+ * loop running for ever.
  */
 #define TRIES_MAX 4096u
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: everything else in this folder reads it. */
+/* ASYNC-SIGNAL-SAFE: used by all handlers and exit paths. */
 /*
- * The lowest layer of the sampler: its state, whose process it is, waking the reader, and how
- * clocks are read. It calls nothing else of this folder.
+ * The lowest layer of the sampler: its state, tests of which process is running, waking the reader,
+ * and how clocks are read. It uses no other file of this folder.
  *
- * If another library has replaced clock_gettime(), clocks are read by system calls: a sanitizer's
- * version delivers the signals that it has queued, during the call.
+ * If another library has replaced clock_gettime(), clocks are read by system calls, because a
+ * sanitizer's clock_gettime() runs deferred signal handlers.
  */
 #include "libprof/sampler/sampler.h"
 
@@ -26,7 +26,10 @@ struct sampler_thread sampler_threads[WIRE_RINGS];
 void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
-	/* A program that profiles itself waits for its worker, so it is woken in any case. */
+	/*
+	 * In a program that profiles itself, the program waits for the worker thread, so the worker
+	 * is always woken.
+	 */
 	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_reported()))
 		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
 }
@@ -62,7 +65,10 @@ int sampler_owns_signal(void)
 
 int clock_asks_kernel;
 
-/* Did the image or fork child inherit that reading the time stamp counter is forbidden? */
+/*
+ * Returns 1 if this thread may not read the time stamp counter. A process image or fork child
+ * inherits that.
+ */
 static int is_counter_forbidden(void)
 {
 	int state = PR_TSC_ENABLE;
@@ -82,7 +88,7 @@ void clock_learn(void)
 
 	if (__atomic_load_n(&clock_asks_kernel, __ATOMIC_RELAXED))
 		return;
-	/* getauxval() tells where libc is, because no library has a reason to replace it. */
+	/* Find libc by getauxval(), because no library has a reason to replace that function. */
 	is_anothers = !unwind_find_object((uintptr_t)clock_gettime, &clock, NULL) &&
 		      !unwind_find_object((uintptr_t)getauxval, &libc, NULL) &&
 		      clock.start != libc.start;

@@ -2,15 +2,16 @@
 /* ASYNC-SIGNAL-SAFE: state that handlers and exit paths share. */
 /*
  * The sampler of one process: its slot, its threads and their timers. This is private memory of the
- * process; only struct wire_* lies in the arena.
+ * process; only struct wire_* is in the arena.
  *
- * Under flamerun the arena is flamerun's, and sampling lasts as long as the image. A process that
- * profiles itself is called hosted: it has an arena of its own, which stays mapped, and sessions
- * that begin and end. Each session has a slot and an image number.
+ * Under flamerun the arena is flamerun's, and sampling lasts as long as the process image (one exec
+ * or fork). A process that profiles itself is called hosted. It has an arena of its own, which
+ * stays mapped. The time from a start of its profiler to the stop is called a session. Each session
+ * has a slot and an image number.
  *
- * `sampler` is written before the first timer is made, in a fork child, which has one thread then,
- * and at the start of each session, when no handler runs. A struct sampler_thread is written by its
- * thread only, except the fields marked atomic.
+ * `sampler` is written before the first timer is made, in a fork child while it has only one
+ * thread, and at the start of each session, when no handler runs. A struct sampler_thread is
+ * written by its thread only, except the fields marked atomic.
  */
 #ifndef LIBPROF_SAMPLER_SAMPLER_H
 #define LIBPROF_SAMPLER_SAMPLER_H
@@ -23,7 +24,7 @@
 
 /*
  * The value that a timer's signals carry: the address of its struct sampler_thread in the lower
- * bits, the generation of its claim above.
+ * bits; above them the generation, which changes with each claim of the entry.
  */
 #define SAMPLER_COOKIE_BITS 48
 
@@ -33,46 +34,51 @@ struct sampler_usage {
 };
 
 /*
- * A system call that waits with a signal mask of its own, such as sigsuspend(). That mask lets in
+ * A system call that waits with a signal mask of its own, such as sigsuspend(). That mask unblocks
  * the sampling signal, which the program otherwise blocks.
  */
 struct sampler_wait {
-	uint32_t is_begun; /* 0: the thread is in no such call */
+	uint32_t is_begun; /* 0: not in such a call */
 	long call;	   /* number of the system call */
 	uint64_t first;	   /* its first argument */
 	uint64_t mask;
 };
 
 struct sampler_thread {
-	/* These outlive a claim, because a signal of an earlier claim may still be pending. */
-	/* atomic: of the claim; compared with the one in a signal */
+	/*
+	 * The fields up to is_claimed keep their values from one claim to the next, because a
+	 * signal of an earlier claim may still be pending.
+	 */
+	/* Atomic: number of the claim; compared with the number in a signal. */
 	uint32_t generation;
-	/* atomic: number of handlers and others that use this entry now */
+	/* Atomic: number of handlers and other functions that are using this entry. */
 	uint32_t users;
-	/* atomic: the entry is in use, whatever the arena says of its ring */
+	/* Atomic: 1 if the entry is in use, whatever the arena says about its ring. */
 	uint32_t is_claimed;
 	struct wire_ring *ring;
-	uint64_t image;	 /* of the session it was claimed in */
-	/* atomic: 1 while the timer exists; who clears it deletes the timer */
+	uint64_t image;	 /* image of the session of the claim */
+	/* Atomic: 1 while the timer exists. The thread that clears it must delete the timer. */
 	uint32_t active;
-	/* by sampler_disarm_all(); its due time is not credited yet */
+	/* 1: sampler_disarm_all() deleted the timer, and the due samples are not credited yet. */
 	uint32_t is_disarmed;
 	uint32_t number;      /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer; /* kernel timer id */
 	uint32_t has_timer;
-	/* CPU time of the thread when its timer was set */
+	/* CPU time of the thread when its timer was set. */
 	uint64_t armed_ns;
-	/* CPU time of the thread at the first expiry */
+	/* CPU time of the thread at the timer's first expiry. */
 	uint64_t first_ns;
-	/* atomic: expirations that reached the handler */
+	/* Atomic: number of expirations that reached the handler. */
 	uint64_t delivered;
 	uint64_t calls;	    /* of the handler */
-	/* duration of the last handler call that was measured */
+	/* Duration of the last handler call that was measured, in ns. */
 	uint64_t call_ns;
-	/* it was longer than a handler takes: another thread had the CPU */
+	/*
+	 * 1: the last handler call took longer than a handler does, so another thread had the CPU.
+	 */
 	uint32_t was_long;
-	/* CLOCK_MONOTONIC: no sample before that */
+	/* CLOCK_MONOTONIC: take no sample before this time. */
 	uint64_t rests_until_ns;
 	/*
 	 * Atomic, stack_hi written last: the lowest address of the stack that is known to be
@@ -80,125 +86,136 @@ struct sampler_thread {
 	 */
 	uintptr_t stack_lo;
 	uintptr_t stack_hi;
-	/* Atomic, seen_sp written last: what the handler saw of a thread with an unknown stack. */
+	/*
+	 * Atomic, seen_sp written last: the stack pointer that the handler saw in a thread with an
+	 * unknown stack.
+	 */
 	uintptr_t seen_sp;
 	uintptr_t seen_self;	  /* pthread_self() */
-	/* the first period of a virtual machine's time has been drawn */
+	/* 1: the random phase of the virtual machine's time was drawn. */
 	uint32_t has_vm_phase;
-	/* elapsed time that a virtual machine reported, not recorded yet */
+	/* Elapsed time that a virtual machine reported and that is in no record yet. */
 	uint64_t vm_remaining_ns;
 	/*
-	 * Atomic: the program has blocked the sampling signal in this thread. It is not really
-	 * blocked, but the program sees it in its mask.
+	 * Atomic: the program has blocked the sampling signal in this thread. The kernel does not
+	 * block the signal, but the program sees it in its mask.
 	 */
 	uint32_t held;
-	/* atomic: a vfork child that shares `held` and set its own mask */
+	/* Atomic: pid of a vfork child that shares `held` and has set its own mask. */
 	uint32_t unheld_pid;
 	struct sampler_wait wait;
-	/* For handlers of the program during which the sampling signal is blocked, see host.c: */
-	/* samples that became due in them, not recorded yet */
+	/*
+	 * The fields below are for handlers of the program during which the sampling signal is
+	 * blocked, see host.c.
+	 */
+	/* Number of samples that became due in such handlers and are not recorded yet. */
 	uint64_t handler_weight;
-	/* stack pointer that the last of them returned to; 0: none */
+	/* Stack pointer to which the last such handler returned; 0: none. */
 	uintptr_t handled_sp;
-	uintptr_t handled_pc;	 /* pc that it returned to */
-	/* weight that was deferred to the next sample */
+	uintptr_t handled_pc;	 /* pc to which it returned */
+	/* Weight that was deferred to the next sample. */
 	uint32_t carried;
-	/* number of samples that were deferred in a row */
+	/* Number of samples in a row that were deferred. */
 	uint32_t carries;
-	/* For perf events, see events.c: */
-	/* pthread_self(); 0: another thread made its timer */
+	/* The fields below are for perf events, see events.c. */
+	/* pthread_self(); 0: another thread made this thread's timer. */
 	uintptr_t self;
-	/* of the CPU; a fork child finds its entry by it */
+	/* The CPU's thread pointer, by which a fork child finds its entry. */
 	uintptr_t thread_pointer;
-	/* an event has come; the timer counts only time in the kernel */
+	/* 1: an event has come, so the timer stands only for time in the kernel. */
 	uint32_t has_events;
-	/* time of events that is in no sample yet */
+	/* CPU time for which events came and that is in no sample yet. */
 	uint64_t event_remaining_ns;
-	struct sampler_usage usage;  /* at the last expiry of its timer */
-	/* hash of the registers that the last event interrupted */
+	struct sampler_usage usage;  /* at the timer's last expiry */
+	/* Hash of the registers that the last event interrupted. */
 	uint64_t event_registers;
-	/* the language runtime's structure for the thread, 0: unknown */
+	/* Address of the language runtime's structure for the thread; 0: unknown. */
 	uintptr_t runtime_state;
-	struct runtime_again runtime_again; /* what was read of it */
-	/* rounds of thread-specific destructors so far */
+	struct runtime_again runtime_again; /* data read from that structure */
+	/* Rounds of thread-specific destructors that have run. */
 	uint32_t exits;
 	void *(*start)(void *);		    /* the program's start routine */
 	void *argument;			    /* its argument */
-	/* Atomic: the thread's end is not reported by itself; tasks.c finds it. */
+	/* Atomic: 1 if the thread does not report its own end; tasks.c finds it. */
 	uint32_t is_foreign;
-	/* Written by the thread that rescans the list of threads: */
-	/* number of the last scan that found the thread */
+	/* The fields below are written by the thread that scans the list of threads. */
+	/* Number of the last scan that found this thread. */
 	uint32_t round;
-	/* the thread's CPU time at the last scan */
+	/* The thread's CPU time at the last scan. */
 	uint64_t seen_cpu_ns;
 };
 
 struct sampler {
-	/* stays mapped; NULL: the process was never sampled */
+	/* The mapped arena, which stays mapped. NULL: the process was never sampled. */
 	void *arena;
-	/* number of blocks in the arena's pool, checked */
+	/* Number of blocks in the arena's pool, checked. */
 	uint32_t blocks;
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
-	/* the ring whose entry is sampler_threads[0] */
+	/* Number of the ring whose entry is sampler_threads[0]. */
 	uint32_t first_ring;
 	uint32_t pid;
-	/* atomic: threads may be claimed and armed */
+	/* Atomic: 1 if threads may be claimed and armed. */
 	uint32_t on;
-	/* atomic: the process profiles itself; never changes back */
+	/* Atomic: 1 if the process profiles itself; never changes back. */
 	uint32_t hosted;
-	/* atomic: samples are counted and not recorded */
+	/* Atomic: 1 if samples are counted and not recorded. */
 	uint32_t paused;
-	/* atomic: number of calls that are writing marks and other records */
+	/* Atomic: number of calls that are writing marks and other records now. */
 	uint32_t markers;
-	/* that timers and events send; set before the handler is installed */
+	/* The signal that timers and events send; set before the handler is installed. */
 	uint32_t signal;
-	/* atomic: the library's handler is installed */
+	/* Atomic: 1 if the library's handler is installed. */
 	uint32_t owns_signal;
-	uint32_t namespaced;  /* its pid has no meaning for flamerun */
-	/* perf events of flamerun may signal threads */
+	uint32_t namespaced;  /* flamerun cannot use its pid */
+	/* 1: perf events of flamerun may signal threads. */
 	uint32_t has_events;
-	/* samples of time in the kernel are marked; only with events */
+	/* 1: samples of time in the kernel are marked; only with has_events. */
 	uint32_t has_kernel;
-	/* CPU time in user mode that an event stands for */
+	/* CPU time in user mode that one event stands for. */
 	uint64_t event_period_ns;
 	uint32_t event_rests;	  /* as in struct wire_arena */
-	/* length of the kernel's tick; set if events may come */
+	/* Length of the kernel's tick; set if has_events. */
 	uint64_t tick_ns;
 	uint64_t image;
-	/* The clock: set before sampler_start(), the same in fork children. */
+	/*
+	 * The fields of the clock are set before sampler_start() and stay the same in fork
+	 * children.
+	 */
 	uint64_t period_ns;
-	/* no timers: only what threads report themselves is recorded */
+	/* 1: no timers; only stacks that threads report themselves are recorded. */
 	uint32_t is_untimed;
-	/* timers use CLOCK_MONOTONIC instead of CPU time */
+	/* 1: timers use CLOCK_MONOTONIC instead of CPU time. */
 	uint32_t is_elapsed;
 	uint32_t max_depth;  /* limit of frames in a stack */
-	/* bytes that a thread may have unread; 0 at start: no limit */
+	/* Bytes that a thread may have unread. 0 when sampling starts: no limit. */
 	uint32_t ring_bytes;
-	/* atomic bitmap: rings of this image's sampled threads */
+	/* Atomic bitmap: rings of this image's sampled threads. */
 	uint64_t rings[WIRE_RINGS / 64];
-	/* atomic bitmap: entries that were ever claimed */
+	/* Atomic bitmap: entries that were ever claimed. */
 	uint64_t claimed_ever[WIRE_RINGS / 64];
-	/* atomic: number of entries that are claimed now */
+	/* Atomic: number of entries that are claimed now. */
 	uint32_t claimed;
-	/* Atomic, only grow within an image; slot->dropped counts the same by weight. */
+	/*
+	 * Atomic; these only grow within an image. slot->dropped counts the same samples by weight.
+	 */
 	uint64_t dropped_samples;
-	uint64_t dropped_bytes; /* of stacks as far as they were walked */
+	uint64_t dropped_bytes; /* of stacks, as far as walked */
 	uint64_t dropped_marks;
-	/* atomic: enum wire_quit; set once the process is no longer sampled */
+	/* Atomic: enum wire_quit; not 0 once the process is no longer sampled. */
 	uint32_t quit;
-	/* atomic: bits of enum confined_part; only grows */
+	/* Atomic: parts of sampling that filters forbid (enum confined_part); only grows. */
 	uint32_t forbidden;
-	/* atomic: number of known seccomp filters */
+	/* Atomic: number of known seccomp filters. */
 	uint32_t filters;
-	/* of these, filters that flamerun has as well */
+	/* Number of filters among them that flamerun has as well. */
 	uint32_t filters_at_start;
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
 
-/* The signal that timers and events send, and its bit in the kernel's masks. */
+/* Return the signal that timers and events send, and its bit in the kernel's masks. */
 static inline int sampler_signal(void)
 {
 	return (int)sampler.signal;
@@ -219,8 +236,8 @@ static inline struct sampler_thread *sampler_thread_at(unsigned index)
 }
 
 /*
- * Does the process profile itself? If so, sampler.pid and sampler.blocks are set.
- * Context: signal-safe.
+ * Returns 1 if the process profiles itself; then sampler.pid and sampler.blocks are set. Context:
+ * signal-safe.
  */
 static inline int sampler_is_hosted(void)
 {
@@ -229,8 +246,8 @@ static inline int sampler_is_hosted(void)
 
 /*
  * Raise one of the arena's high-water marks to at least @value. Each failed try means that another
- * thread has raised it, so the number of tries is limited: a process that writes false values must
- * not keep this loop running. Context: signal-safe.
+ * thread has raised the mark, so the number of tries is limited: a process that writes false values
+ * must not keep this loop running. Context: signal-safe.
  */
 static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 {
@@ -243,8 +260,8 @@ static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 }
 
 /*
- * Returns the kernel's part of a mask, signals 1 to 64. Used instead of libc's functions, each of
- * which would cost every image a symbol lookup.
+ * Returns the kernel's part of a mask, signals 1 to 64. Use this instead of libc's functions,
+ * because each of them would cost every image a symbol lookup.
  */
 static inline uint64_t *sampler_mask(const sigset_t *set)
 {
@@ -264,11 +281,11 @@ void sampler_wake_reader(struct wire_arena *arena);
 
 /*
  * Claim a slot in the mapped arena for the calling process and allow threads to be claimed. The
- * handler is installed and the clock's fields are set before; max_depth and ring_bytes get their
+ * caller has installed the handler and set the clock's fields. max_depth and ring_bytes get their
  * defaults if they are 0.
  *
  * @parent_image  the image that forked this one, 0 after an exec
- * @exe		  the program's path; NULL: the same as the parent's
+ * @exe           the program's path; NULL: the same as the parent's
  *
  * Returns 0, or -ENOSPC: no slot is free, which is counted.
  * Context: one thread, not a handler.
@@ -276,26 +293,29 @@ void sampler_wake_reader(struct wire_arena *arena);
 int sampler_start(void *arena, uint64_t parent_image, const char *exe);
 
 /*
- * May the caller write the sampler's state? False in a vfork child, which shares its parent's
- * memory, and after sampler_quit(). Context: signal-safe.
+ * Returns 1 if the caller may write the sampler's state: not in a vfork child, which shares its
+ * parent's memory, and not after sampler_quit(). Context: signal-safe.
  */
 int sampler_is_this_process(void);
 
-/* Is the library's handler installed in this process? Context: signal-safe. */
+/*
+ * Returns 1 if the library's handler is installed in this process and sampling has not ended.
+ * Context: signal-safe.
+ */
 int sampler_owns_signal(void);
 
 /*
- * Does @thread only seem to block the sampling signal? In a vfork child, @thread is the parent's
- * thread. Context: signal-safe, a vfork child.
+ * Returns 1 if @thread only seems to block the sampling signal. In a vfork child, @thread is the
+ * parent's thread. Context: signal-safe, a vfork child.
  */
 int sampler_is_held(const struct sampler_thread *thread);
 
 /*
- * Claim an entry and a ring for a thread that will be created. Returns NULL if there is none (which
- * is counted) or the sampler is off. Context: any thread, not a handler.
+ * Claim an entry and a ring for a thread that will be created. Returns NULL if there is none, which
+ * is counted, or if the sampler is off. Context: any thread, not a handler.
  */
 struct sampler_thread *sampler_thread_claim(void);
-/* As sampler_thread_claim(), without counting. */
+/* Do what sampler_thread_claim() does, without counting a failure. */
 struct sampler_thread *sampler_thread_try_claim(void);
 void sampler_thread_release(struct sampler_thread *thread);
 
@@ -305,14 +325,14 @@ void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintp
 void sampler_thread_set_main_stack(struct sampler_thread *thread);
 
 /*
- * Make and start the timer of the calling thread, with the claimed entry @thread, whose stack_lo,
- * stack_hi and held are set. Returns 0, or -errno: then the entry is released and the thread
+ * Make and start the timer of the calling thread. @thread is its claimed entry, in which stack_lo,
+ * stack_hi and held are set. Returns 0, or -errno: then the entry is released and the thread is
  * counted. Context: the thread itself, not a handler.
  */
 int sampler_thread_arm(struct sampler_thread *thread);
 
 /*
- * Return the entry of thread @tid, or of the calling thread; NULL if it is not sampled.
+ * Return the entry of thread @tid, or of the calling thread; NULL if the thread is not sampled.
  * Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_find(int32_t tid);
@@ -320,13 +340,14 @@ struct sampler_thread *sampler_thread_self(void);
 
 /*
  * Returns the entry of the parent's thread that forked the calling child, or NULL. Makes no call to
- * libc or the kernel, which would cost each child more. Context: before sampler_reset_in_child().
+ * libc or the kernel, because each fork child would pay for it. Context: before
+ * sampler_reset_in_child().
  */
 struct sampler_thread *sampler_thread_that_forked(void);
 
 /*
- * As sampler_thread_arm() for thread @tid of the process. Its signal mask is not changed.
- * Context: any thread, not a handler.
+ * Do what sampler_thread_arm() does, for thread @tid of the process. The thread's signal mask is
+ * not changed. Context: any thread, not a handler.
  */
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
@@ -337,13 +358,13 @@ int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 void sampler_thread_end(struct sampler_thread *thread);
 
 /*
- * As sampler_thread_end() for a thread that has ended with at least @cpu_ns of CPU time.
- * Context: one thread at a time, not a handler.
+ * Do what sampler_thread_end() does, for a thread that has already ended, with at least @cpu_ns of
+ * CPU time. Context: one thread at a time, not a handler.
  */
 void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
- * Returns the number of expiries that were due at @cpu_ns of @thread's CPU time and have not
+ * Returns the number of expiries that are due when @thread's CPU time is @cpu_ns and that have not
  * reached the handler. Context: signal-safe, any thread.
  */
 uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns);
@@ -358,41 +379,44 @@ uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns
  *   LIVE ─ sampler_end() ─▶ FREE              hosted: one session ends, another may begin
  *
  * sampler_leave_unaccounted() and sampler_quit_unseen() are for a process in which a seccomp filter
- * was installed unseen: a system call may end it, so they make none and record no CPU time. Under
- * flamerun the collector frees the slot. sampler_thread_end() ends one thread's ring and does not
- * change the slot.
+ * was installed unseen: a system call may end the process, so they make none and record no CPU
+ * time. Under flamerun the collector frees the slot. sampler_thread_end() ends one thread's ring
+ * and does not change the slot.
  */
 
 /*
- * The process is about to exec or exit: record its CPU time and the due samples of each thread.
- * Samples that still come are subtracted from these.
+ * Record the CPU time of the process, which is about to exec or exit, and the due samples of each
+ * thread. Samples that still come are subtracted from these.
  * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT
  * Context: any thread, signal-safe.
  */
 void sampler_leave(enum wire_slot_state state);
 
-/* As sampler_leave(), without system calls. */
+/*
+ * Set the slot's state as sampler_leave() does, without system calls and without recording CPU
+ * time.
+ */
 void sampler_leave_unaccounted(enum wire_slot_state state);
 
-/* The exec failed: undo sampler_leave(). */
+/* Undo sampler_leave(), because the exec failed. */
 void sampler_undo_leave(void);
 
 /*
- * End sampling of this process for @cause, for example because it is about to forbid itself system
- * calls that sampling needs. Its CPU time is recorded as at an exit. The tracer may sample it then.
- * Context: any thread, not a handler.
+ * End sampling of this process for @cause, for example because the process is about to forbid
+ * itself system calls that sampling needs. Its CPU time is recorded as at an exit. Afterwards
+ * flamerun's tracer may sample the process. Context: any thread, not a handler.
  */
 void sampler_quit(enum wire_quit cause);
 
 /*
- * As sampler_quit() after a seccomp filter was installed unseen: makes no further system call and
- * records no CPU time. Context: signal-safe, not a vfork child.
+ * Do what sampler_quit() does after a seccomp filter was installed unseen: make no further system
+ * call and record no CPU time. Context: signal-safe, not a vfork child.
  */
 void sampler_quit_unseen(void);
 
 /*
- * After a quit, mark the slot as left when no handler runs any more, so that the tracer may sample
- * the process. Context: signal-safe; the caller uses no entry any more.
+ * After a quit, mark the slot as left when no handler runs any more, so that flamerun's tracer may
+ * sample the process. The caller must use no entry any more. Context: signal-safe.
  */
 void sampler_leave_slot(void);
 
@@ -401,42 +425,47 @@ void sampler_read_name(char comm[WIRE_COMM_BYTES]);
 
 /*
  * Delete all timers and refuse new threads. Rings stay claimed with their contents. Handlers may
- * still be running until sampler_is_quiet(). Context: any thread, not a handler.
+ * still be running until sampler_is_quiet() returns 1. Context: any thread, not a handler.
  */
 void sampler_disarm_all(void);
 
-/* Does no handler or other code use an entry any more? Context: any thread. */
+/* Returns 1 if no handler or other code uses an entry any more. Context: any thread. */
 int sampler_is_quiet(void);
 
 /*
- * After sampler_disarm_all(), once sampler_is_quiet(): credit the due samples of the threads.
- * Context: any thread.
+ * Credit the due samples of the threads. Call this after sampler_disarm_all(), once
+ * sampler_is_quiet() returns 1. Context: any thread.
  */
 void sampler_credit_disarmed(void);
 
 /*
- * The last step of a session, after its rings were drained by @drain: free rings and slot. A ring
- * that is still in use stays claimed for good. Context: one thread, not a handler.
+ * End a session: free rings and slot. Call this after the rings were drained by @drain. A ring that
+ * is still in use stays claimed for ever. Context: one thread, not a handler.
  */
 void sampler_end(struct wire_drain *drain);
 
-/* Forget the parent's threads in a fork child; the slot stays the parent's until sampler_start. */
+/*
+ * Forget the parent's threads in a fork child. `sampler` names the parent's slot until
+ * sampler_start().
+ */
 void sampler_reset_in_child(void);
 
 /*
- * Returns the entry whose timer or event sent @info; NULL: the signal has another source. The timer
- * may be one of an earlier claim. Context: signal-safe.
+ * Returns the entry whose timer or event sent @info, or NULL if the signal has another source. The
+ * timer may belong to an earlier claim of the entry. Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
 
 /*
  * Returns a random time in (0, @period_ns] for the first expiry, so that threads shorter than a
- * period are sampled in proportion. @tid and @now_ns make it different for each thread.
+ * period are sampled in proportion. @tid and @now_ns make the time different for each thread.
  * Context: signal-safe.
  */
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_ns);
 
-/* Delete @thread's timer. Returns 1, or 0 if it was deleted already. Context: signal-safe. */
+/*
+ * Delete @thread's timer. Returns 1, or 0 if the timer was deleted already. Context: signal-safe.
+ */
 int sampler_thread_disarm(struct sampler_thread *thread);
 
 /* The signal handler. */
@@ -456,13 +485,13 @@ static inline void thread_unref(struct sampler_thread *thread)
 	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
 }
 
-/* The number of the entry's ring. */
+/* Returns the number of the entry's ring. */
 static inline unsigned thread_index(const struct sampler_thread *thread)
 {
 	return ((unsigned)(thread - sampler_threads) + sampler.first_ring) % WIRE_RINGS;
 }
 
-/* Note in sampler.rings whether this image holds ring @index. */
+/* Record in sampler.rings whether this image holds ring @index. */
 static inline void thread_mark_ring(unsigned index, int held)
 {
 	uint64_t bit = 1ULL << index % 64;
@@ -474,9 +503,9 @@ static inline void thread_mark_ring(unsigned index, int held)
 }
 
 /*
- * Take the entry for this process, before its ring. Others can write to the arena that a ring is
- * free which we have: its entry says whose start routine runs in which thread, and who writes.
- * Returns 1, or 0 where another thread has it.
+ * Claim the entry for a thread of this process. Do this before claiming its ring: another process
+ * may write to the arena that a ring is free although this process uses it, but cannot change the
+ * entry. Returns 1, or 0 if another thread has the entry.
  */
 static inline int thread_claim_entry(struct sampler_thread *thread)
 {

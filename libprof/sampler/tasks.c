@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a program that profiles itself, searches /proc every 10 ms for threads that were not
- * announced: without interposers these are all threads, with them those from a raw clone. Under
- * flamerun there is no such search, so a thread from a raw clone is not sampled.
+ * In a program that profiles itself, search /proc every 10 ms for threads that were not announced
+ * to the sampler: without interposers these are all threads, with interposers those that were made
+ * by a raw clone(2). Under flamerun there is no such search, so a thread made by a raw clone(2) is
+ * not sampled.
  *
- * The link count of /proc/self/task is the number of threads and two. While it stays the same, and
+ * The link count of /proc/self/task is the number of threads plus two. While it stays the same, and
  * all known threads are alive, no thread is new. If the kernel does not count links, the list is
- * read. The search takes at most 1/200 of a CPU.
+ * read each time. The search takes at most 1/200 of a CPU.
  */
 #include "libprof/sampler/tasks.h"
 
@@ -29,10 +30,13 @@
 
 /* ---- stack bounds ---------------------------------------------------------------------------- */
 
-/* A larger mapping is not accepted as a thread's stack. */
+/* A mapping that is larger is not accepted as a thread's stack. */
 #define STACK_BYTES_MAX (1UL << 30)
 
-/* Publish the calling thread's stack bounds; its handler may run meanwhile. */
+/*
+ * Publish the calling thread's stack bounds. Its handler may run meanwhile, so set stack_hi to 0
+ * first.
+ */
 static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
 {
 	__atomic_store_n(&thread->stack_hi, 0, __ATOMIC_RELEASE);
@@ -40,9 +44,9 @@ static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintp
 }
 
 /*
- * libc puts the thread's control block at the upper end of the stack. For a stack pointer
- * elsewhere, on a coroutine's stack or a signal stack, it is not known how much around it stays
- * mapped.
+ * Returns the end of the stack: the thread's control block @self, which libc puts at the upper end
+ * of the stack. Returns 0 if @sp is on another stack, such as a coroutine's or a signal stack,
+ * because it is unknown how much memory around it stays mapped.
  */
 uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self)
 {
@@ -51,16 +55,19 @@ uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self
 	return self;
 }
 
-/* Entries of /proc/self/pagemap, one for each page, that are read at once. */
+/* Number of entries of /proc/self/pagemap that are read at once; one entry per page. */
 #define PAGEMAP_ENTRIES 512u
-/* The page is a guard that MADV_GUARD_INSTALL made. Linux reports it from 6.15 on. */
+/*
+ * Bit of a pagemap entry: MADV_GUARD_INSTALL made the page a guard. Linux reports this from 6.15
+ * on.
+ */
 #define PAGEMAP_GUARD (1ULL << 58)
 
 /*
- * Find where the stack with @sp and the control block @self begins: @start, where its mapping
- * begins, or behind a guard. glibc from 2.42 on installs guards within mappings, so the stacks of
- * several threads may be one mapping. Returns 0 if a guard is above @sp, which then is on another
- * stack.
+ * Returns the lower end of the stack that contains @sp and the control block @self: @start, the
+ * beginning of its mapping, or the end of a guard within the mapping. glibc from 2.42 on installs
+ * guards within mappings, so the stacks of several threads may be one mapping. Returns 0 if a guard
+ * is above @sp, because @sp is then on another stack.
  */
 static uintptr_t stack_begin(uintptr_t start, uintptr_t sp, uintptr_t self)
 {
@@ -107,7 +114,10 @@ static int any_wants_bounds(void)
 	return 0;
 }
 
-/* Answer those whose stack pointer was in [@start, @end). */
+/*
+ * Publish the stacks of the threads whose stack pointer was in mapping [@start, @end). Returns
+ * their number.
+ */
 static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 {
 	unsigned known = 0;
@@ -122,8 +132,10 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 			continue;
 		hi = stack_end(start, end, sp, thread->seen_self);
 		lo = hi ? stack_begin(start, sp, hi) : 0;
-		/* Also where no bounds were found: a thread whose stack cannot be told must not be
-		 * looked up again at each call. */
+		/*
+		 * Store 1 also if no bounds were found, so that the same thread's stack is not
+		 * searched at each call.
+		 */
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
 		if (!lo)
 			continue;
@@ -147,28 +159,34 @@ unsigned stack_publish_seen(void)
 	return known;
 }
 
-/* ---- threads that nobody announced ----------------------------------------------------------- */
+/* ---- threads that were not announced --------------------------------------------------------- */
 
 /*
- * `lock` makes "nobody samples this thread yet, so I do" one step, for a thread at its birth and
- * for the rescan. Handlers never take it, and nobody waits for anything while holding it.
+ * `lock` makes two steps one: check that a thread is not sampled yet, and arm it. Both a thread at
+ * its start and the scan of all threads do this. Handlers never take the lock, and no thread waits
+ * while holding it.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char list_path[] = "/proc/self/task";
 
-/* Of a directory: its name, and its own ".". Each directory in it adds one. */
+/*
+ * Link count of a directory without subdirectories: its name and its own ".". Each subdirectory
+ * adds one.
+ */
 #define LINKS_OF_EMPTY 2u
 
 /*
- * One part in this many of a CPU is what looking for threads may take: a process of thousands has a
- * long list, and one that makes and ends them a reason to read it at every look.
+ * The search for threads takes at most 1/200 of a CPU, because a process with thousands of threads
+ * has a long list, and a process that often makes and ends threads changes it before every search.
  */
 #define REST_PER_SCAN 200u
-/* While the process has not used as much since the last look, nobody can have missed more. */
+/* Do not search while the process has used less CPU time than this since the last search. */
 #define IDLE_NS 2000000u
 
-/* The tids that are sampled, for one rescan: open addressing, index + 1 of the entry. */
+/*
+ * Hash table of the sampled threads by tid, for one scan: open addressing, index + 1 of the entry.
+ */
 #define TABLE_SIZE (4u * WIRE_RINGS)
 
 struct table {
@@ -177,14 +195,14 @@ struct table {
 
 static struct table table;
 static uint32_t this_round;
-/* threads that one rescan of this session found no ring for */
+/* Largest number of threads in one scan of this session for which there was no ring. */
 static uint32_t most_refused;
 static uint64_t refused_image;
-/* of the list when all that is in it was known; 0: it was not */
+/* Link count of the list when all threads in it were known; 0: some were not. */
 static uint32_t known_link_count;
-/* CLOCK_MONOTONIC: no other look before */
+/* CLOCK_MONOTONIC: do not search before this time. */
 static uint64_t next_scan_ns;
-/* CPU time of the process at the last look */
+/* CPU time of the process at the last search. */
 static uint64_t scanned_cpu_ns;
 
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
@@ -197,7 +215,7 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 	if (before) {
 		sampler_thread_release(thread);
 		thread = before;
-		/* A rescan may be looking at it. */
+		/* Atomic, because a scan may be reading the field. */
 		__atomic_store_n(&thread->is_foreign, !libc_calls.watch_end, __ATOMIC_RELAXED);
 	} else {
 		thread->is_foreign = !libc_calls.watch_end;
@@ -262,7 +280,9 @@ static void read_name(struct sampler_thread *thread, uint32_t tid)
 	memcpy(thread->ring->comm, name, sizeof(name));
 }
 
-/* Arm the thread @tid. Returns 0, also when it needs nothing any more; -EAGAIN: there is no ring.
+/*
+ * Arm thread @tid. Returns 0, also if the thread need not be armed any more; -EAGAIN if there is no
+ * ring.
  */
 static int arm_task(uint32_t tid)
 {
@@ -282,17 +302,17 @@ static int arm_task(uint32_t tid)
 	return 0;
 }
 
-/* What one rescan saw. */
+/* State of one scan. */
 struct round {
-	/* own_threads_begun() from before the list was read */
+	/* Result of own_threads_begun() before the list was read. */
 	uint32_t begun;
 	uint32_t listed;  /* threads in the list */
-	/* of them those that may be our own, and may be not */
+	/* Threads in the list that may be the profiler's own, or not. */
 	uint32_t skipped;
-	uint32_t refused; /* there was no ring for them */
+	uint32_t refused; /* threads without a ring */
 };
 
-/* One thread of the list. Returns 0 or -EAGAIN, as arm_task(). */
+/* Handle thread @tid of the list. Returns 0, or -EAGAIN if there is no ring for it. */
 static int update_task(uint32_t tid, struct round *round)
 {
 	struct sampler_thread *thread = table_find(tid);
@@ -316,13 +336,13 @@ static int update_task(uint32_t tid, struct round *round)
 		return 0;
 	}
 	if (!cpu_ns)
-		return 0; /* gone in this moment */
-	/* A clock that went back is another thread's under the same number. */
+		return 0; /* the thread has just ended */
+	/* The CPU time went back, so the tid belongs to another thread now. */
 	sampler_thread_reap(thread, thread->seen_cpu_ns);
 	return arm_task(tid);
 }
 
-/* Those in the table and not in the list. */
+/* End the sampling of threads that were not in the list. */
 static void reap_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
@@ -332,13 +352,16 @@ static void reap_ended(void)
 		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) ||
 			thread->round == this_round)
 			continue;
-		/* Armed while the list was read, perhaps. The kernel knows. */
+		/* The thread may have been armed while the list was read, so ask the kernel. */
 		if (!clock_of_thread_runs((uint32_t)thread->tid))
 			sampler_thread_reap(thread, thread->seen_cpu_ns);
 	}
 }
 
-/* Threads without a ring, each counted once as long as they stay the same. */
+/*
+ * Count threads without a ring. A later scan of this session counts only the threads that exceed
+ * the largest number so far.
+ */
 static void count_refused(uint32_t refused)
 {
 	if (refused_image != sampler.image)
@@ -373,7 +396,10 @@ static long read_list(int fd, struct round *round)
 	return n;
 }
 
-/* The directories in the list and two, where the kernel counts them. 0: it does not tell. */
+/*
+ * Returns the link count of the list: the number of threads plus two if the kernel counts links; 0
+ * if it cannot be read.
+ */
 static uint32_t count_links(void)
 {
 	struct stat list;
@@ -389,10 +415,13 @@ int tasks_rescan(void)
 	uint32_t links;
 	long fd, n;
 
-	/* Numbers of another namespace name other threads. */
+	/* Thread ids in /proc belong to another pid namespace and would name other threads. */
 	if (sampler.namespaced)
 		return -ESRCH;
-	/* Before the list is read: who comes meanwhile makes the next look find another number. */
+	/*
+	 * Read the link count before the list, so that a thread that is added in between changes
+	 * the count for the next search.
+	 */
 	links = count_links();
 	fd = arch_syscall4(
 		SYS_openat, AT_FDCWD, list_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -411,7 +440,10 @@ int tasks_rescan(void)
 	return (int)n;
 }
 
-/* Is any of those that cannot tell its end gone, and its number perhaps another's? */
+/*
+ * Returns 1 if a thread that does not report its own end has ended; its tid may belong to another
+ * thread now.
+ */
 static int has_task_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
@@ -439,9 +471,12 @@ int tasks_scan(void)
 	if (now_ns < next_scan_ns || used_ns - scanned_cpu_ns < IDLE_NS)
 		return 0;
 	scanned_cpu_ns = used_ns;
-	/* Not the time until it was done: others may have had the CPU. */
+	/* Measure CPU time, because other threads may have had the CPU during the search. */
 	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-	/* As many as were known, and all of those: there is nobody else. */
+	/*
+	 * If the number of threads is that of the known threads, and all of them are alive, no
+	 * thread is new.
+	 */
 	if (!known_link_count || count_links() != known_link_count || has_task_ended())
 		error = tasks_rescan();
 	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
@@ -457,9 +492,12 @@ void tasks_reset_in_child(void)
 	scanned_cpu_ns = 0;
 }
 
-/* ---- a thread that asks to be sampled -------------------------------------------------------- */
+/* ---- a thread that reports itself ------------------------------------------------------------ */
 
-/* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
+/*
+ * Publish the calling thread's stack bounds before its first sample. Without them, if a seccomp
+ * filter forbids process_vm_readv(2), the stack would be cut short.
+ */
 static void publish_own_bounds(struct sampler_thread *thread)
 {
 	pthread_attr_t attributes;

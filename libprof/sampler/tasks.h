@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of a program that samples itself. Those born through the interposers arm themselves;
- * all others (older than the session, made by raw clone, in programs without interposers) are found
- * in /proc/self/task. Threads of the profiler's own are kept out.
+ * The threads of a program that profiles itself. Threads that are created through the interposers
+ * arm themselves. All others (older than the session, made by a raw clone(2), or in programs
+ * without interposers) are found in /proc/self/task. The profiler's own threads are left out.
  */
 #ifndef LIBPROF_SAMPLER_TASKS_H
 #define LIBPROF_SAMPLER_TASKS_H
@@ -12,54 +12,57 @@
 #include "libprof/sampler/sampler.h"
 
 /*
- * Arm the calling thread with @thread, claimed, whose stack bounds the caller has set. When a
- * rescan was faster that claim is given back and the one it made keeps sampling, with these bounds.
- * Returns the entry that samples the thread now, or NULL: @thread has been given back.
- * Context: the thread itself, not a handler.
+ * Arm the calling thread with @thread, a claimed entry in which the caller has set the stack
+ * bounds. If a scan has armed the thread already, @thread is released, and the scan's entry gets
+ * these bounds.
+ * Returns the entry that samples the thread now, or NULL if the thread could not be armed and
+ * @thread was released. Context: the thread itself, not a handler.
  */
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
 
 /*
- * The same with the bounds of its stack looked up, and its end watched where interposers can.
+ * Find out the calling thread's stack bounds, arm it as tasks_arm_self() does, and watch for its
+ * end if there are interposers. Returns as tasks_arm_self().
  */
 struct sampler_thread *tasks_begin_self(struct sampler_thread *thread);
 
 /*
- * Look through /proc/self/task: arm threads that nobody armed, credit and end those that are gone.
- * Returns 0, or -errno when the list can't be read. Context: one thread at a time, not a handler.
+ * Read /proc/self/task: arm threads that are not armed; credit and end threads that are gone.
+ * Returns 0, or -errno if the list cannot be read. Context: one thread at a time, not a handler.
  */
 int tasks_rescan(void);
 
 /*
- * The same if there may be new threads: the number of links of /proc/self/task, which is that of
- * threads and two (Linux, gVisor), is not what it was, or cannot tell; or one of those that were
- * armed from outside is gone. Costs a few system calls, one of them for each of those; while the
- * process is idle, a single one. Never takes more than a two-hundredth of a CPU.
- * Returns and context as tasks_rescan().
+ * Call tasks_rescan() if there may be new threads: the link count of /proc/self/task, which is the
+ * number of threads plus two (Linux, gVisor), has changed or is unknown, or a thread that does not
+ * report its own end is gone. Costs a few system calls, and one for each such thread; only one or
+ * two while the process is idle. Never takes more than 1/200 of a CPU. Returns as tasks_rescan().
+ * Context: as tasks_rescan().
  */
 int tasks_scan(void);
 
-/* In a fork child: no thread but the calling one, no lock held. */
+/* Forget the parent's threads in a fork child, and unlock the lock. */
 void tasks_reset_in_child(void);
 
 /* ---- where stacks lie ------------------------------------------------------------------------ */
 /*
- * Where stacks lie. A thread that met us at its birth told the bounds of its own; for others the
- * handler shows once what it sees, and whoever empties the rings looks it up here. Until then, and
- * for stacks that stay unknown, the kernel does the handler's loads: slower, never wrong.
+ * Addresses of stacks. A thread that was created through the interposers stores the bounds of its
+ * stack itself. For others the handler stores the stack pointer once, and the thread that drains
+ * the rings finds the bounds here. Until then, and for stacks that stay unknown, the handler reads
+ * the stack by system calls, which is slower.
  */
 
 struct sampler_thread;
 
 /*
- * Look up the stacks that handlers have shown since the last call. Returns how many became known.
- * Context: one thread at a time, not a handler.
+ * Find the bounds of the stacks whose stack pointers handlers have stored since the last call.
+ * Returns the number of stacks that were found. Context: one thread at a time, not a handler.
  */
 unsigned stack_publish_seen(void);
 
 /*
- * The part of mapping [@start, @end) that is the stack of a thread that had @sp in it and its
- * control block at @self. Returns its end, or 0 when it can't be told from others'.
+ * Returns the end of the stack of a thread with stack pointer @sp and control block @self in
+ * mapping [@start, @end); 0 if the stack cannot be distinguished from others.
  */
 uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: numbers and paths without libc, whose own would touch a handful of pages. */
+/* ASYNC-SIGNAL-SAFE: numbers and paths without libc, whose functions would touch several pages. */
 #ifndef LIBPROF_SAMPLER_TEXT_H
 #define LIBPROF_SAMPLER_TEXT_H
 
@@ -57,7 +57,7 @@ static inline void text_append_address(char **at, uintptr_t value)
 		*(*at)++ = "0123456789abcdef"[value >> bits & 15];
 }
 
-/* Write the path of the link to the file that is mapped from @start, of a page, to @end. */
+/* Write the path of the link to the file that is mapped from @start to @end, both page-aligned. */
 static inline void text_mapping_path(
 	char path[TEXT_MAPPING_PATH_BYTES], uintptr_t start, uintptr_t end)
 {
@@ -70,7 +70,7 @@ static inline void text_mapping_path(
 	*at = '\0';
 }
 
-/* The value of a digit in any base up to 16, or 16. */
+/* Returns the value of a digit in any base up to 16; 16 if @c is not a digit. */
 static inline unsigned text_digit(char c)
 {
 	return c >= '0' && c <= '9' ? (unsigned)(c - '0')
@@ -79,8 +79,9 @@ static inline unsigned text_digit(char c)
 }
 
 /*
- * Read digits in @base (10 or 16) at *@at up to the character @end; *@at is moved past it, or to it
- * when it is NUL. Returns 0, or -EINVAL for anything else or more than @max.
+ * Read digits in @base (10 or 16) at *@at up to the character @end. Moves *@at behind @end, or to
+ * it if @end is NUL. Returns 0, or -EINVAL if there is another character, no digit, or a number
+ * above @max.
  */
 static inline int text_parse_number(
 	const char **at, unsigned base, char end, uint64_t max, uint64_t *out)
@@ -102,10 +103,8 @@ static inline int text_parse_number(
 	return 0;
 }
 
-/* ---- what is mapped -------------------------------------------------------------------------- */
-/*
- * What is mapped, as /proc/self/maps says it: line by line, in order of address.
- */
+/* ---- mappings of this process ---------------------------------------------------------------- */
+/* Reader of /proc/self/maps: line by line, in order of address. */
 
 struct maps {
 	int fd;
@@ -118,7 +117,7 @@ struct mapping {
 	int writable;
 };
 
-/* Returns 0, or -errno. An open one is to be closed. */
+/* Open the reader. Returns 0, or -errno. On success the caller must call maps_close(). */
 static inline int maps_open(struct maps *maps)
 {
 	long fd = arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
@@ -157,7 +156,7 @@ static inline int maps_next_number(struct maps *maps, int end, uintptr_t *out)
 	return c == end;
 }
 
-/* The next line. Returns 0 at the end. */
+/* Read the next line. Returns 0 at the end. */
 static inline int maps_next(struct maps *maps, struct mapping *out)
 {
 	int c;
