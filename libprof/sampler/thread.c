@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: handlers look threads up. */
 /*
- * A thread in the sampler: its ring is claimed before the thread is created, and it makes its timer
- * itself. At its end, due samples that were not delivered become credit, and the ring is left to
- * the reader. In programs that profile themselves, tasks.c finds threads from a raw clone; under
- * flamerun such threads are not sampled.
+ * A thread in the sampler. Its ring is claimed before the thread is created, and the thread makes
+ * its timer itself. At its end, the weight of due samples that were not delivered is written as a
+ * WIRE_KIND_CREDIT sample, and the ring is left to the reader. In programs that profile themselves,
+ * tasks.c finds threads made by a raw clone(2); under flamerun such threads are not sampled.
  *
  * A timer's signal carries the entry's address and the generation of its claim, because a signal
- * may stay pending until the entry has another owner. Each entry counts its users. Whoever changes
- * `active` from 1 to 0 deletes the timer. A session releases its rings when no entry has users
- * (sampler_is_quiet()), so a signal that is still pending then finds no ring.
+ * may stay pending until the entry has another owner. Each entry counts its users. The thread that
+ * changes `active` from 1 to 0 deletes the timer. A session releases its rings when no entry has
+ * users (sampler_is_quiet()), so a signal that is still pending then finds no ring.
  */
 
 #include <errno.h>
@@ -76,7 +76,9 @@ struct sampler_thread *sampler_thread_claim(void)
 {
 	struct sampler_thread *thread;
 
-	/* A child from a raw clone still has its parent's rings in its memory. */
+	/*
+	 * A child made by a raw clone(2) must not claim: its memory still has its parent's rings.
+	 */
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen() ||
 		!sampler_is_this_process())
 		return NULL;
@@ -95,7 +97,7 @@ void sampler_thread_release(struct sampler_thread *thread)
 	struct wire_arena *arena = sampler.arena;
 	uint64_t owner = thread->image << 2 | WIRE_RING_OWNED;
 
-	/* If this image has quit, the ring may belong to another one by now. */
+	/* If this image has quit, the ring may belong to another image now. */
 	if (__atomic_compare_exchange_n(&thread->ring->owner, &owner, WIRE_RING_FREE, 0,
 		    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		wire_hint(&arena->rings_hint, thread_index(thread));
@@ -104,7 +106,7 @@ void sampler_thread_release(struct sampler_thread *thread)
 
 /* ---- stack bounds ---------------------------------------------------------------------------- */
 
-/* At most this many bytes below the top of a main thread's stack are read by plain loads. */
+/* Limit of the main thread's stack: only this many bytes below its top are read by plain loads. */
 #define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
 
 void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
@@ -113,7 +115,7 @@ void sampler_thread_set_stack(struct sampler_thread *thread, uintptr_t lo, uintp
 	__atomic_store_n(&thread->stack_hi, hi, __ATOMIC_RELEASE);
 }
 
-/* The size limit of the main thread's stack, at most MAIN_STACK_TRUSTED_BYTES. */
+/* Returns the size limit of the main thread's stack, at most MAIN_STACK_TRUSTED_BYTES. */
 static uintptr_t main_stack_bytes(void)
 {
 	struct rlimit limit;
@@ -126,7 +128,10 @@ static uintptr_t main_stack_bytes(void)
 
 void sampler_thread_set_main_stack(struct sampler_thread *thread)
 {
-	/* The kernel puts strings at the top of the stack; AT_EXECFN is among the highest. */
+	/*
+	 * The kernel puts strings at the top of the stack. The AT_EXECFN string is among the
+	 * highest, so the end of its page is the top.
+	 */
 	uintptr_t top = (getauxval(AT_EXECFN) | (WIRE_PAGE - 1)) + 1;
 
 	if (top > WIRE_PAGE)
@@ -147,7 +152,7 @@ uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid, uint64_t now_
 	return 1 + x % period_ns;
 }
 
-/* Is the session in which @thread was claimed not over? */
+/* Returns 1 if the session in which @thread was claimed is not over. */
 static int is_current(const struct sampler_thread *thread)
 {
 	return __atomic_load_n(&sampler.on, __ATOMIC_SEQ_CST) &&
@@ -159,13 +164,13 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){(time_t)(ns / CLOCK_NS_PER_S), (long)(ns % CLOCK_NS_PER_S)};
 }
 
-/* The value that the timer's signals carry, see SAMPLER_COOKIE_BITS. */
+/* Returns the value that the timer's signals carry, see SAMPLER_COOKIE_BITS. */
 static void *cookie_of(const struct sampler_thread *thread)
 {
 	return (void *)((uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS);
 }
 
-/* Begin without a timer: only what the thread reports itself is recorded. */
+/* Begin without a timer: only stacks that the thread reports itself are recorded. */
 static int arm_without_timer(struct sampler_thread *thread)
 {
 	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
@@ -197,7 +202,10 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	spec.it_value = to_timespec(phase_ns);
 	thread->armed_ns = clock_cpu_ns(cpu_clock);
 	thread->first_ns = thread->armed_ns + phase_ns;
-	/* sampler_disarm_all() clears `on`, then reads `active`. One of the two sees the other. */
+	/*
+	 * Set `active`, then read `on`. sampler_disarm_all() clears `on`, then reads `active`. So
+	 * at least one of the two sees the other's change.
+	 */
 	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
 	if (is_current(thread))
 		error = arch_syscall4(SYS_timer_settime, thread->timer, 0, &spec, NULL);
@@ -208,7 +216,10 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	return (int)error;
 }
 
-/* Unblock the sampling signal if the thread blocks it, and note that it seems to be blocked. */
+/*
+ * If the thread blocks the sampling signal, unblock it, and set `held`, so that the signal still
+ * seems to be blocked.
+ */
 static void unblock_signal(struct sampler_thread *thread)
 {
 	uint64_t mask = sampler_signal_bit(), before = 0;
@@ -230,8 +241,8 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 }
 
 /*
- * Note why a thread has no timer. Each timer counts as a pending signal of the user, so EAGAIN
- * means that the limit on those is reached.
+ * Count a thread without a timer and store the reason. Each timer counts as a pending signal of the
+ * user, so EAGAIN means that the limit of pending signals (RLIMIT_SIGPENDING) is reached.
  */
 static void note_timerless(int error)
 {
@@ -253,14 +264,15 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	if (!is_current(thread))
 		goto out;
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
-	/*
-	 * CPU time before the first timer is recorded as [exec]; from here on the timers count.
-	 */
+	/* CPU time before the first timer is recorded as [exec]; later CPU time is sampled. */
 	if (thread->number == 1)
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
 	ring->start_ns = clock_monotonic_by_call_ns();
-	/* Written last: who finds the entry by its tid relies on the fields above. */
+	/*
+	 * Store `tid` last, because a thread that finds the entry by its tid relies on the fields
+	 * above.
+	 */
 	__atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
 	thread_mark_ring(thread_index(thread), 1);
@@ -269,7 +281,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
 		thread_mark_ring(thread_index(thread), 0);
-	/* If another thread has ended meanwhile, it is not counted. */
+	/* Do not count another thread that has ended in the meantime. */
 	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
 		note_timerless(error);
 out:
@@ -284,12 +296,12 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
-	/* In a fork child it is the parent's, which is the same. */
+	/* In a fork child, `self` is set already, to the parent's value, which is the same. */
 	if (!thread->self)
 		thread->self = (uintptr_t)pthread_self();
 	thread->thread_pointer = (uintptr_t)__builtin_thread_pointer();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
-	/* A program that profiles itself keeps its masks. */
+	/* Do not change the masks of a program that profiles itself. */
 	if (!error && !sampler_is_hosted())
 		unblock_signal(thread);
 	return error;
@@ -303,7 +315,7 @@ int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid)
 
 struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 {
-	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr; /* a timer's */
+	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr; /* of a timer's signal */
 	uint64_t at = (cookie & ((1ULL << SAMPLER_COOKIE_BITS) - 1)) - (uintptr_t)sampler_threads;
 
 	if (events_sent(info))
@@ -359,14 +371,20 @@ uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns
 	return due > delivered ? due - delivered : 0;
 }
 
-/* Make a stack for credit: [unsampled], below it the start routine if there was no sample. */
+/*
+ * Write the frames of a WIRE_KIND_CREDIT sample to @frames and return their number: [unsampled],
+ * and below it the thread's start routine, if the thread had no sample.
+ */
 static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *frames)
 {
 	uintptr_t start = (uintptr_t)thread->start;
 	struct unwind_module module;
 
 	frames[0] = WIRE_FRAME_UNSAMPLED;
-	/* With events, credit does not go to the thread's last stack. */
+	/*
+	 * With events, do not add the weight to the thread's last stack; [unsampled] alone prevents
+	 * that.
+	 */
 	if (thread->has_events)
 		return 1;
 	if (!start || thread->delivered || modules_find(start, &module))
@@ -398,7 +416,7 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	ring_commit(thread, bytes);
 }
 
-/* A thread that used fewer periods than this may have no sample by chance. */
+/* A thread that used less CPU time than this many periods may have no sample by chance. */
 #define SHORT_PERIODS 4
 
 static void note_short(const struct sampler_thread *thread, uint64_t used_ns)
@@ -409,7 +427,10 @@ static void note_short(const struct sampler_thread *thread, uint64_t used_ns)
 	__atomic_fetch_add(&sampler.slot->short_ns, used_ns, __ATOMIC_RELAXED);
 }
 
-/* Credit the due samples of @thread, whose timer is deleted, up to @cpu_ns of its CPU time. */
+/*
+ * Write the weight of @thread's due samples up to @cpu_ns of its CPU time. Its timer must have been
+ * deleted.
+ */
 static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
@@ -428,12 +449,15 @@ static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 }
 
 /*
- * The end of a thread without samples is reported only if the thread ran for this long and half of
- * the rings are free, because a ring stays claimed until its end has been read.
+ * The end of a thread without samples is reported only if the thread lived at least this long and
+ * its ring is in the lower half, because a ring stays claimed until its end has been read.
  */
 #define REPORTED_LIFE_NS 20000000
 
-/* Store the end of @thread, with @cpu_ns of CPU time. Returns whether the reader has to read it. */
+/*
+ * Store the end of @thread, with @cpu_ns of CPU time, in its ring. Returns 1 if the reader has to
+ * read it.
+ */
 static int report_thread_end(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	struct wire_ring *ring = thread->ring;
@@ -467,12 +491,16 @@ void sampler_thread_end(struct sampler_thread *thread)
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen())
 		return;
 	/*
-	 * In a program that profiles itself, a session may have ended and the entry be another's.
+	 * In a program that profiles itself, the entry may belong to another thread after a session
+	 * has ended.
 	 */
 	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||
 		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
 		return;
-	/* It stays blocked: a pending signal must not find a ring that another thread owns. */
+	/*
+	 * The signal stays blocked, because a signal that is still pending must not find a ring
+	 * that belongs to another thread.
+	 */
 	if (thread->has_timer)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	thread_ref(thread);

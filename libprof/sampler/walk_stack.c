@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: the handler takes a stack. */
+/* ASYNC-SIGNAL-SAFE: used by the handler. */
 /*
- * A pool of stacks: one for each thread, but at most a few for each CPU. A stack for every thread
- * would cost 12 KiB and two mappings each, with thousands of threads, and tasks of a raw
- * clone(CLONE_VM) that share thread-local storage would share a stack.
+ * A pool of stacks for the handler's walks: one for each thread, but at most a few for each CPU. A
+ * stack for every thread would cost 12 KiB and two mappings each, with thousands of threads, and
+ * threads of a raw clone(CLONE_VM) that share thread-local storage would share a stack.
  *
  *	| guard | stack 0      | guard | stack 1      | ...     each pair mapped by itself
  *	  4 KiB   STACK_BYTES
  *
- * A stack is taken by compare-and-swap and given back after the thread has left it.
+ * A thread claims a stack by compare-and-swap and releases it after leaving it.
  */
 #include "libprof/sampler/walk_stack.h"
 
@@ -24,8 +24,8 @@
 #include "libprof/wire.h"
 
 /*
- * tests/lint/lint_stack.py adds up how much the deepest walk uses, and compares it with this.
- * Sanitizers and -O0 enlarge every frame.
+ * Size of one stack. tests/lint/lint_stack.py adds up how much the deepest walk uses, and compares
+ * the sum with this. Sanitizers and -O0 enlarge every frame.
  */
 #define STACK_BYTES	32768u
 #define SANITIZED_BYTES (8 * STACK_BYTES)
@@ -36,17 +36,17 @@
 #define CPUS_MAX     1024u
 
 struct walk_stack {
-	/* atomic: one past the end; NULL without memory */
+	/* Atomic: one past the end of the stack; NULL without memory. */
 	char *top;
-	/* atomic: acquire to take, release to give back */
+	/* Atomic: acquire to claim the stack, release to free it. */
 	uint32_t is_taken;
 };
 
-static AT_START struct walk_stack first; /* most processes have one thread */
+static AT_START struct walk_stack first; /* the only one of most processes */
 static struct walk_stack others[STACKS_MAX - 1];
-/* atomic: how many there are, some without memory yet */
+/* Atomic: number of stacks, including those whose memory is not mapped yet. */
 static AT_START uint32_t stacks;
-/* how many there may be; 0: not computed yet */
+/* Limit of `stacks`; 0: not computed yet. */
 static uint32_t most;
 
 static struct walk_stack *stack_at(uint32_t index)
@@ -54,7 +54,10 @@ static struct walk_stack *stack_at(uint32_t index)
 	return index ? &others[index - 1] : &first;
 }
 
-/* How many stacks are useful: one for each CPU, and more for handlers that were preempted. */
+/*
+ * Returns the useful number of stacks: one for each CPU, and more because handlers may be
+ * preempted.
+ */
 static uint32_t stacks_of_use(void)
 {
 	uint64_t cpus[CPUS_MAX / 64];
@@ -68,7 +71,7 @@ static uint32_t stacks_of_use(void)
 	return count < STACKS_MAX ? count : STACKS_MAX;
 }
 
-/* Map one stack. Returns one past its end, NULL if memory is refused. */
+/* Map one stack. Returns one past its end, or NULL if memory is refused. */
 static char *map_stack(void)
 {
 	size_t bytes = UNDER_ASAN || UNDER_TSAN ? SANITIZED_BYTES : STACK_BYTES;
@@ -83,7 +86,10 @@ static char *map_stack(void)
 		arch_syscall2(SYS_munmap, at, GUARD_BYTES + bytes);
 		return NULL;
 	}
-	/* Valgrind may mistake a switch to an unknown stack for growth of the old one. */
+	/*
+	 * Tell valgrind about the stack, because it may mistake a switch to an unknown stack for
+	 * growth of the old one.
+	 */
 	arch_ask_valgrind(VALGRIND_STACK_REGISTER, (uintptr_t)low, (uintptr_t)low + bytes - 1);
 	return low + bytes;
 }
@@ -105,7 +111,7 @@ void walk_stack_provide(unsigned count)
 int walk_stack_call(void (*function)(void *), void *argument)
 {
 	uint32_t count = __atomic_load_n(&stacks, __ATOMIC_RELAXED);
-	/* Threads begin the search in different places. */
+	/* Begin the search at an index that differs between threads. */
 	uint32_t begin = (uint32_t)((uintptr_t)__builtin_frame_address(0) / WIRE_PAGE);
 
 	for (uint32_t n = 0; n < count; n++) {

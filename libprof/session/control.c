@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: what a program may call from its own signal handlers. */
+/* ASYNC-SIGNAL-SAFE: a program may call these functions from its own signal handlers. */
 /*
- * Functions that work under flamerun and in a process that samples itself. Each reads or writes one
- * word, or writes one control record.
+ * Functions that work both under flamerun and in a process that profiles itself. Each reads or
+ * writes one word, or writes one control record.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -63,8 +63,8 @@ int flameprof_resume(void)
 }
 
 /*
- * In a process that samples itself, wake the worker if the control ring is more than a quarter
- * full. Otherwise the worker reads it at its next tick.
+ * In a process that profiles itself, wake the worker if the control ring is more than a quarter
+ * full. Otherwise the worker reads the ring at its next tick.
  */
 static void wake_reader(struct wire_slot *slot)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Have flamerun draw a profile: write it to a file, find the flamerun program and run it.
+ * Draw a profile by flamerun: write it to a file, find the flamerun program and run it.
  *
- * The library cannot draw, because it adds no symbol reader, demangler or zlib to the program that
- * it is loaded into. It writes pprof with addresses and build-ids. draw.h says why flamerun is
- * started by a stand-in process.
+ * The library cannot draw itself, because it adds no symbol reader, demangler or zlib to the
+ * program that it is loaded into. It writes pprof with addresses and build-ids. draw.h explains why
+ * flamerun is started by a stand-in process.
  */
 #include "libprof/session/draw.h"
 
@@ -36,23 +36,26 @@
 /* ---- running a program beside the host ------------------------------------------------------- */
 /*
  * The stand-in and, until it execs, the program share the host's memory and the thread pointer of
- * the calling thread. So they make raw system calls only and touch no thread-local storage, not
- * even errno.
+ * the calling thread. So their code makes raw system calls only and touches no thread-local
+ * storage, not even errno.
  */
 
 #define STACK_BYTES 32768
 #define SIGNALS     64
-/* Descriptors to close if the kernel cannot close all in one call. */
+/* Number of descriptors to close one by one if the kernel cannot close all in one call. */
 #define DESCRIPTORS 65536
 
-/* State of one run, mapped for it, so that several threads can each run a program. */
+/*
+ * State of one call of detached_run(), in a mapping of its own, so that several threads can each
+ * run a program.
+ */
 struct detached {
 	char stand_in_stack[STACK_BYTES] __attribute__((aligned(16)));
 	char program_stack[STACK_BYTES] __attribute__((aligned(16)));
 	const char *program;
 	const char *const *arguments;
 	char *const *environment;
-	int status; /* as from wait4(); -1: none */
+	int status; /* result of wait4(); -1: none */
 };
 
 static void exit_process(int status)
@@ -62,9 +65,9 @@ static void exit_process(int status)
 }
 
 /*
- * Unshare the descriptor table and close everything in it, then open /dev/null as 0, 1 and 2. One
- * call does both if the kernel has it, because a copied table would keep the host's pipes open for
- * a moment.
+ * Unshare the descriptor table and close everything in it, then open /dev/null as 0, 1 and 2. Do
+ * both in one call if the kernel has close_range(), because a copied table would keep the host's
+ * pipes open for a moment.
  */
 static void drop_descriptors(void)
 {
@@ -79,10 +82,13 @@ static void drop_descriptors(void)
 	arch_syscall1(SYS_dup, 0);
 }
 
-/* Reset signals: the handlers are the host's; an ignored SIGCHLD would lose the exit status. */
+/*
+ * Reset all signals to their default action, because the handlers are in the host, and an ignored
+ * SIGCHLD would lose the exit status.
+ */
 static void reset_signals(void)
 {
-	/* at least a kernel's struct sigaction */
+	/* Zeroes, at least as large as the kernel's struct sigaction. */
 	const uint64_t as_default[8] = {0};
 
 	for (int i = 1; i <= SIGNALS; i++)
@@ -100,7 +106,7 @@ static void program_main(void *argument)
 	exit_process(127);
 }
 
-/* Call wait4() again while it is interrupted. */
+/* Call wait4() until it is not interrupted. */
 static long wait_for(long pid, int *status, int options)
 {
 	long ended;
@@ -120,7 +126,10 @@ static void stand_in_main(void *argument)
 	drop_descriptors();
 	reset_signals();
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
-	/* CLONE_VFORK, so that the program's stack may be freed when the stand-in continues. */
+	/*
+	 * CLONE_VFORK makes the stand-in wait for the exec, so that the program's stack is unused
+	 * when the stand-in continues.
+	 */
 	pid = arch_spawn_vm(CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD,
 		detached->program_stack + STACK_BYTES, program_main, detached);
 	if (pid < 0)
@@ -132,8 +141,8 @@ static void stand_in_main(void *argument)
 }
 
 /*
- * Start the stand-in. Under valgrind, which ends a program that clones a process on its own memory,
- * start the program as a child of the host with a copy of the memory and SIGCHLD.
+ * Start the stand-in. Under valgrind, which ends a program that clones a process with shared
+ * memory, start the program as a child of the host with a copy of the memory and SIGCHLD.
  */
 static long start_detached(struct detached *detached, int under_valgrind)
 {
@@ -157,7 +166,7 @@ static long start_detached(struct detached *detached, int under_valgrind)
 	return pid;
 }
 
-/* Returns NULL without memory. */
+/* Returns a new mapping, or NULL without memory. */
 static struct detached *map_detached(void)
 {
 	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct detached), PROT_READ | PROT_WRITE,
@@ -185,7 +194,10 @@ int detached_run(const char *program, const char *const *arguments, char *const 
 	ended = wait_for(pid, &status, __WALL);
 	if (under_valgrind && ended == pid)
 		detached->status = status;
-	/* If another wait() of the host has reaped it, it has ended as well. */
+	/*
+	 * If another wait() of the host has reaped the stand-in, wait_for() failed, but the
+	 * stand-in has ended as well.
+	 */
 	status = __atomic_load_n(&detached->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
 out:
 	arch_syscall2(SYS_munmap, detached, sizeof(*detached));
@@ -193,11 +205,14 @@ out:
 }
 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
-/* Search a few folders; the first executable file of that name is used. */
+/* Name of the program, appended to several folders. The first executable file is used. */
 
 #define NAME "/flamerun"
 
-/* Is NAME in the folder named by the first @bytes of @folder? Write its path to @out. */
+/*
+ * If file NAME is in the folder named by the first @bytes of @folder, write its path to @out.
+ * Returns 0 or -ENOENT.
+ */
 static int try_folder(char out[PATH_MAX], const char *folder, size_t bytes)
 {
 	struct stat status;
@@ -257,7 +272,7 @@ static int begins_with(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* Does the LD_PRELOAD entry of @bytes at @entry name this library, in any folder? */
+/* Returns 1 if the LD_PRELOAD entry of @bytes at @entry names this library, in any folder. */
 static int is_library(const char *entry, size_t bytes)
 {
 	const char *slash = memrchr(entry, '/', bytes);
@@ -299,14 +314,14 @@ static void put_escaped(char *out, const char *path)
 	*out = '\0';
 }
 
-/* The program's environment and output name; the pointers and texts follow in the same mapping. */
+/* Environment and output name for flamerun. Pointers and texts follow in the same mapping. */
 struct request {
-	size_t bytes; /* of the whole mapping */
+	size_t bytes; /* size of the whole mapping */
 	char **environment;
 	char *output;
 };
 
-/* Returns NULL without memory. */
+/* Returns a new mapping, or NULL without memory. */
 static void *map_pages(size_t bytes)
 {
 	long at = arch_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
@@ -358,8 +373,9 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 	if (!request)
 		return -ENOMEM;
 	/*
-	 * --quiet: no user reads its messages. --no-config: the picture must not depend on
-	 * settings. --no-debuginfod: the host waits for it, so it must not wait for a server.
+	 * --quiet: no user reads flamerun's messages. --no-config: the picture must not depend on
+	 * settings files. --no-debuginfod: the host waits for flamerun, so flamerun must not wait
+	 * for a server.
 	 */
 	const char *const arguments[] = {program, "render", "--no-config", "--quiet",
 		"--no-debuginfod", "-o", request->output, has_waits ? "--wall" : "--",
@@ -371,7 +387,9 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 }
 
 /* ---- flameprof_profile_write() --------------------------------------------------------------- */
-/* The library writes .pb itself; for the other formats flamerun reads that file. */
+/*
+ * Ending of the format that the library writes itself; for other formats flamerun reads that file.
+ */
 
 #define ENDING_PB ".pb"
 
@@ -418,9 +436,12 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 	return error;
 }
 
-/* ---- of what a session recorded -------------------------------------------------------------- */
+/* @@---- the picture of a session ------------------------------------------------------------- */
 
-/* Returns the weight dropped since the start or the program's last flameprof_diagnostics(). */
+/*
+ * Returns the weight that was dropped since the start or the program's last
+ * flameprof_diagnostics().
+ */
 static uint64_t dropped_weight(void)
 {
 	uint64_t weight = 0;

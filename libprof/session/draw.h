@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Have flamerun draw the profile that a session recorded. */
+/*
+ * Draw the profile of a session (the time from flameprof_start() to flameprof_stop()) by flamerun.
+ */
 #ifndef LIBPROF_SESSION_DRAW_H
 #define LIBPROF_SESSION_DRAW_H
 
@@ -20,17 +22,17 @@
  *
  * The program cannot be the host's child, because exec sets its exit signal to SIGCHLD. The
  * stand-in never execs and keeps exit signal 0, so the host gets no SIGCHLD and its wait() skips
- * the stand-in. Neither process copies the host's memory, however large. Only a wait for children
- * of any kind (__WALL, __WCLONE), which tracers use, sees the stand-in.
+ * the stand-in. Neither process copies the host's memory. Only a wait for children of any kind
+ * (__WALL, __WCLONE), which tracers use, sees the stand-in.
  */
 
 /*
- * Run @program and wait for its end; exit status 0 is success.
+ * Run @program and wait for its end. Exit status 0 is success.
  *
- * The program runs in a session of its own, so that only the host gets a terminal's signals, with
- * default signal handling, no signal blocked, and only descriptors 0 to 2, which are /dev/null. The
- * host's signal handlers, mask, descriptors and memory stay as they are. The host's handlers may
- * run meanwhile.
+ * The program runs in a session of its own (setsid()), so that only the host gets a terminal's
+ * signals. It has default signal handling, no signal blocked, and only descriptors 0 to 2, which
+ * are /dev/null. The host's signal handlers, mask, descriptors and memory stay as they are. The
+ * host's handlers may run meanwhile.
  *
  * @program, @arguments, @environment  borrowed for the call; lists end with NULL
  *
@@ -42,20 +44,22 @@ int detached_run(const char *program, const char *const *arguments, char *const 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
 
 /*
- * Find the flamerun program: beside the library (or the program that contains it), where it was
- * installed, then in the absolute folders of PATH (not in a set-user-ID program).
+ * Find the flamerun program: first beside the library (or the program that contains the library),
+ * then where flamerun was installed, then in the absolute folders of PATH (not in a set-user-ID
+ * program).
  *
  * Returns 0 and a path in @out, or -ENOENT. Context: any thread, not a handler.
  */
 int find_flamerun(char out[PATH_MAX]);
 
 /*
- * Have flamerun symbolize the profile in file @profile (.pb) and write it to @path, whose ending
- * selects the format. Placeholders in the names are not expanded. @has_waits: draw time off CPU,
- * too. Waits for flamerun.
+ * Run flamerun to symbolize the profile in file @profile (.pb) and write it to @path, whose ending
+ * selects the format. Placeholders in the names are not expanded. If @has_waits, time off CPU is
+ * drawn, too. Waits for flamerun.
  *
  * Returns 0; -ENOENT if there is no flamerun; -ENOMEM; -EIO if it failed.
- * Context: any thread, not a handler; no lock held. See detached_run() for what the host notices.
+ * Context: any thread, not a handler; no lock held. detached_run() describes what the host can
+ * notice.
  */
 int draw_profile(const char *profile, const char *path, int has_waits);
 
@@ -82,10 +86,10 @@ static inline int absolute_path(char out[PATH_MAX], const char *path)
 	return 0;
 }
 
-/* ---- of what a session recorded -------------------------------------------------------------- */
+/* @@---- the picture of a session ------------------------------------------------------------- */
 
 /*
- * Stop the profiler and write its profile to @path; fill in @report except `left` and `error`.
+ * Stop the profiler and write its profile to @path. Fill in @report except `left` and `error`.
  * Returns 0, or the error of flameprof_stop() or flameprof_profile_write(). Context: any thread,
  * not a handler, no lock held.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the shared library from the copy inside a program, for session calls (injected.h) and for
- * stubs, ticks and machine stacks (trampoline/other_copy.h).
+ * Find the shared library from the copy of the library inside a program: its functions for sessions
+ * (injected.h) and for stubs, ticks and machine stacks (trampoline/other_copy.h).
  *
- * The archive is one object whose internal names are local, because a program may have its own
- * ring_push(). If both copies are present, the archive's copy forwards pause, resume and marks, its
- * start returns -EBUSY, and both use one set of stubs and one timer.
+ * The archive libflameprof.a is one object whose internal names are local, because a program may
+ * have its own ring_push(). If both copies are present, the archive's copy forwards pause, resume
+ * and marks to the shared library, flameprof_start() of the archive's copy returns -EBUSY, and both
+ * copies use one set of stubs and one timer.
  */
 #include "libprof/session/injected.h"
 
@@ -15,10 +16,12 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/trampoline/other_copy.h"
 
-/* Weak, because statically linked programs have no other copy and should not link dlsym(). */
+/*
+ * Declared weak, because statically linked programs have no other copy and should not link dlsym().
+ */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
-/* Search behind the program, too, because the program itself may export the name. */
+/* If the program exports @name itself, search the libraries after the program, too. */
 static void *find_other_copy(const char *name, const void *own)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
@@ -38,7 +41,7 @@ static void find_other_functions(void)
 	int missing = 0;
 
 	OTHER_COPY_FUNCTIONS(FIND)
-	/* Use none of another version's functions if it lacks some. */
+	/* If another version lacks some functions, use none of its functions. */
 	if (!missing)
 		other_copy = found;
 }
@@ -62,7 +65,7 @@ static void find_shared_library(void)
 	find_other_functions();
 }
 
-/* The shared library, which alone has set watch_end, does not search. */
+/* Only the shared library has set watch_end, and it must not search for itself. */
 __attribute__((constructor(102))) static void init_injected(void)
 {
 	if (dlsym && !libc_calls.watch_end)

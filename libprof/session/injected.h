@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make one copy of the library the profiler of a process that holds two: libflameprof.a in the
+ * Choose which copy of the library is the profiler if a process has two: libflameprof.a in the
  * program, and libflameprof.so, loaded by LD_PRELOAD or as a dependency. The shared library is the
  * profiler, because it sees threads, forks and signals and may belong to flamerun. The copy in the
  * program forwards its calls.
@@ -22,7 +22,7 @@ struct injected {
 /* Written by a constructor, before the program's own code runs. */
 extern struct injected injected __attribute__((visibility("hidden")));
 
-/* Is another copy the profiler? Context: signal-safe. */
+/* Returns 1 if another copy is the profiler. Context: signal-safe. */
 static inline int injected_is_there(void)
 {
 	return injected.active != NULL;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walk the stacks of the process's other threads while they sleep. A thread may wake up and unmap
- * the memory that is being read, so nothing is loaded directly: the kernel copies it. That includes
- * call-frame information, because a module may be unloaded. The unwind rows of a module are cached
- * under its number, so few walks read any.
+ * the memory that is being read, so no memory is loaded directly: the kernel copies it. That
+ * includes call-frame information, because a module may be unloaded. The unwind rows of a module
+ * are cached under its number, so few walks read call-frame information.
  *
- * The worker opens files of /proc in a descriptor table of its own, because the process's numbers
- * belong to the host. If the kernel cannot give it one, files are opened for each observation.
+ * The worker opens files of /proc in a descriptor table of its own, because the process's
+ * descriptor numbers belong to the host. If the kernel cannot give the worker a table, files are
+ * opened and closed for each observation.
  */
 #include "libprof/session/own_waits.h"
 
@@ -35,23 +36,28 @@
 
 #define WINDOW_BYTES 1024u
 
-/* Memory around an address, kept for the rest of the walk. */
+/* A copy of memory around an address, kept until the walk ends. */
 struct window {
 	uintptr_t base;
 	unsigned bytes;
 	char content[WINDOW_BYTES];
 };
 
-/* Static, because UNWIND_CFI_POINTER has no context; the worker makes one walk at a time. */
+/*
+ * Static, because UNWIND_CFI_POINTER has no context parameter. The worker makes one walk at a time.
+ */
 static struct window stack_window, code_window;
 
 /* Read one word, at any alignment. Returns 0 or -EFAULT. */
 static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 {
-	/* If the address is before the window the difference wraps around and is large. */
+	/* If the address is before the window, the difference wraps around and is large. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/* Stay in the page, unless the word crosses it: the next may be unmapped. */
+		/*
+		 * Read only up to the end of the page, unless the word crosses it, because the next
+		 * page may be unmapped.
+		 */
 		size_t bytes = WIRE_PAGE - address % WIRE_PAGE;
 
 		if (bytes > WINDOW_BYTES)
@@ -69,8 +75,8 @@ static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
 }
 
 /*
- * Returns a pointer to the word at @address, or to 0 if it cannot be read: no call-frame
- * information and no signal frame.
+ * Returns a pointer to a copy of the word at @address. If it cannot be read, the copy is 0, which
+ * is neither call-frame information nor code of a signal frame.
  */
 static const void *read_code(uintptr_t address)
 {
@@ -106,7 +112,7 @@ static struct unwind_result walk(void *context, const struct wait_process *proce
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Returns the context switches of the process or the calling thread. */
+/* Returns the number of context switches of the process or the calling thread. */
 static uint64_t switches_of(int who)
 {
 	struct rusage usage;
@@ -117,8 +123,8 @@ static uint64_t switches_of(int who)
 
 /*
  * Returns a number that changes if any other thread has run. A thread that has stopped running has
- * made a context switch. A thread still running uses CPU time, which is compared in milliseconds,
- * because it cannot be separated more exactly from the worker's own.
+ * made a context switch. A thread that is still running uses CPU time, which is compared in
+ * milliseconds, because it cannot be separated more exactly from the worker's own CPU time.
  */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
@@ -131,11 +137,11 @@ static uint64_t activity(void *context, const struct wait_process *process)
 		if (switches_of(RUSAGE_THREAD) == own)
 			return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
 	}
-	/* The worker was preempted each time: return a unique number, as if a thread had run. */
+	/* The worker was preempted each time, so return a unique number, as if a thread had run. */
 	return 1ULL << 63 | clock_monotonic_ns();
 }
 
-/* Returns the number of threads; without /proc, of those ever sampled. */
+/* Returns the number of threads; without /proc, the number of threads that were ever sampled. */
 static unsigned thread_count(void *context, const struct wait_process *process)
 {
 	unsigned count = procfs_thread_count(process->pid);
@@ -150,7 +156,7 @@ static pid_t own_tid(pid_t tid)
 	return sampler.namespaced ? procfs_inner_pid(tid) : tid;
 }
 
-/* List the sampled threads, for use without /proc. */
+/* List the sampled threads. Used without /proc. */
 static long sampled_threads(pid_t *tids, size_t room)
 {
 	long count = 0;
@@ -171,7 +177,7 @@ static long threads(void *context, const struct wait_process *process, pid_t *ti
 	long all, kept = 0;
 
 	(void)context;
-	/* This gives each thread its number. */
+	/* Arm new threads, so that each thread has a number. */
 	tasks_rescan();
 	all = procfs_threads(process->pid, tids, room);
 	if (all <= 0)
@@ -197,7 +203,10 @@ static uint32_t find_thread(
 
 		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
-		/* Other threads are older than their rings. */
+		/*
+		 * Set only for threads whose ring was claimed at their creation. Other threads are
+		 * older than their rings.
+		 */
 		if (thread->start)
 			*begun_ns = thread->ring->start_ns;
 		return thread->number;
@@ -218,8 +227,8 @@ static int cpu_clock(void *context, pid_t tid, struct procfs_clock *out)
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
-static struct waits *waits; /* NULL: no observation */
-static uint32_t is_paused;  /* at the last observation */
+static struct waits *waits; /* NULL: threads are not observed */
+static uint32_t is_paused;  /* state at the last observation */
 
 static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
 	const char comm[WIRE_COMM_BYTES])
@@ -244,7 +253,7 @@ static void put_sample(void *context, const struct wait_process *process,
 	diagnostics_add(&result);
 }
 
-/* Nothing to do: a thread that cannot be observed is recorded as WIRE_WAIT_UNKNOWN. */
+/* Does nothing: a thread that cannot be observed is recorded as WIRE_WAIT_UNKNOWN. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	(void)context, (void)process, (void)error;
@@ -268,7 +277,10 @@ static const struct waits_calls calls = {
 	.put_sample = put_sample,
 };
 
-/* Unshare the descriptor table, empty, because a copy would keep the host's pipes open. */
+/*
+ * Give the worker an empty descriptor table of its own. A copy of the host's table would keep the
+ * host's pipes open.
+ */
 static int has_own_descriptors(void)
 {
 	return !arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE);
@@ -297,7 +309,10 @@ uint64_t own_waits_round(void)
 
 	if (!waits)
 		return UINT64_MAX;
-	/* Time since the last observation counts as of that observation. */
+	/*
+	 * Record the time since the last observation before the pause state changes, because that
+	 * time belongs to the state at the last observation.
+	 */
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != was_paused) {
 		waits_record(waits);
 		is_paused = !was_paused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Record what the threads of a process that profiles itself wait for (FLAMEPROF_CLOCK_ELAPSED). The
- * worker observes them as flamerun observes its programs (libprof/waits/) and adds to
+ * worker observes them as flamerun observes its programs (libprof/waits/) and adds the waits to
  * session.profile.
  *
  * Context: the worker.
@@ -14,10 +14,16 @@
 /* Begin if the clock is FLAMEPROF_CLOCK_ELAPSED; otherwise all these functions do nothing. */
 void own_waits_begin(void);
 
-/* Do a due round. Returns when to call again (CLOCK_MONOTONIC), UINT64_MAX: never. */
+/*
+ * Observe threads if an observation is due. Returns the time of the next call (CLOCK_MONOTONIC);
+ * UINT64_MAX: never.
+ */
 uint64_t own_waits_round(void);
 
-/* Add the waits known by now to session.profile, before it is replaced. */
+/*
+ * Add the waits that are known by now to session.profile. Call this before session.profile is
+ * replaced.
+ */
 void own_waits_report(void);
 
 /* Add all waits to session.profile and end the observation. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: the running one and all the ways in which it can end. Its description is kept here and
- * not in the block's variable, because longjmp() and exit() discard the block's memory without
- * notice.
+ * Scopes: the running scope and all ways in which it can end. Its state is kept here and not in the
+ * block's variable, because longjmp() and exit() discard the block's memory without notice.
  */
 #include "libprof/flameprof_scope.h"
 
@@ -18,25 +17,31 @@
 #include "libprof/session/draw.h"
 #include "libprof/session/session.h"
 
-/* Longest wait for `lock` in exit(), which a handler may call that interrupted its holder. */
+/*
+ * Longest wait for `lock` in exit(): a signal handler that interrupted the thread holding the lock
+ * may call exit().
+ */
 #define EXIT_LOCK_S 1
 
 struct running {
-	int64_t ticket; /* 0: none */
+	int64_t ticket; /* number of the scope; 0: none */
 	pthread_t owner;
-	uintptr_t address;   /* of the scope */
-	/* end of the owner's stack; 0 if the scope is not in it */
+	uintptr_t address;   /* of struct flameprof_scope */
+	/* End of the owner's stack; 0 if the scope is not on that stack. */
 	uintptr_t stack_end;
 	char *path;
 };
 
-/* A scope that has ended and is being written; on the writing thread's stack. */
+/* A scope that has ended and whose picture is being written. On the stack of the writing thread. */
 struct writer {
 	struct writer *next;
 	pthread_t thread;
 };
 
-/* Protected by `lock`, under which no thread waits for another one. */
+/*
+ * The variables below are protected by `lock`. No thread waits for another one while it holds the
+ * lock.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static struct running running;
@@ -48,7 +53,7 @@ static struct {
 } last;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t owner_key; /* value: ticket of the thread's scope */
+static pthread_key_t owner_key; /* value: ticket of that thread's scope */
 static int have_owner_key;
 
 static void remove_writer(const struct writer *writer)
@@ -60,7 +65,10 @@ static void remove_writer(const struct writer *writer)
 	*at = writer->next;
 }
 
-/* End the running scope and write its picture. Lock held; released while the picture is written. */
+/*
+ * End the running scope and write its picture. Context: lock is held; it is released while the
+ * picture is written.
+ */
 static void end_running(enum flameprof_scope_exit way)
 {
 	struct flameprof_scope_report report = {.left = way};
@@ -68,7 +76,7 @@ static void end_running(enum flameprof_scope_exit way)
 	struct writer writer = {writers, pthread_self()};
 	int cancelling;
 
-	/* Cancellation would free `writer` while it is in the list. */
+	/* Disable cancellation, because it would free `writer` while it is in the list. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	running.ticket = 0;
 	writers = &writer;
@@ -126,15 +134,18 @@ static int is_own_thread(void)
 	return running.ticket && pthread_equal(running.owner, pthread_self());
 }
 
-/* Was the running scope's block left? Stack memory below a running function's frame is dead. */
+/*
+ * Returns 1 if the running scope's block was left. @frame is the frame of a running function: stack
+ * memory below it is dead.
+ */
 static int is_left(uintptr_t frame)
 {
 	return is_own_thread() && running.address < frame && frame < running.stack_end;
 }
 
 /*
- * End the running scope and write its picture if it is on this thread's stack below @frame, because
- * its block has been left. A scope elsewhere may be alive and is left alone.
+ * If the running scope is on this thread's stack below @frame, its block has been left: end the
+ * scope and write its picture. A scope elsewhere may still be running and is not changed.
  * @frame  __builtin_frame_address(0) of the function that the program called
  * Context: any thread, not a handler, no lock held; waits as flameprof_scope_end().
  */
@@ -159,7 +170,7 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The scope and the writing threads remain in the parent. */
+/* In the child there is no running scope and no writing thread; they remain in the parent. */
 static void fork_child(void)
 {
 	running.ticket = 0;
@@ -176,7 +187,10 @@ static void init_once(void)
 	__atomic_store_n(&session_end_left_scope, end_left, __ATOMIC_RELEASE);
 }
 
-/* End a scope whose block was left, or entered again: then it has the address of @scope. */
+/*
+ * End the running scope if its block was left. If the block was left and entered again, the new
+ * scope @scope has the same address as the old one.
+ */
 static void end_left_or_replaced(const struct flameprof_scope *scope, const void *frame)
 {
 	pthread_mutex_lock(&lock);
@@ -186,8 +200,8 @@ static void end_left_or_replaced(const struct flameprof_scope *scope, const void
 }
 
 /*
- * Store the end of the thread's stack if the scope is on it. On a coroutine's stack or the heap, an
- * address does not show whether the block was left.
+ * If the scope is on the thread's stack, store the end of the stack. For a scope on a coroutine's
+ * stack or the heap, its address does not show whether the block was left.
  */
 static void find_stack(struct running *scope)
 {
@@ -246,7 +260,7 @@ int64_t flameprof_scope_begin(
 	return state;
 }
 
-/* Lock held. */
+/* Returns flameprof_scope_status() for a scope's `state`. Context: lock is held. */
 static int status_of(int64_t state)
 {
 	if (state <= 0)

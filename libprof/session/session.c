@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of a running session: calls that enter and leave it, its end, counters, flushes,
- * and fork children. start_stop.c starts and stops it; worker.c is its thread.
+ * The functions of a running session (from flameprof_start() to flameprof_stop()): counting calls
+ * that use its queue, ending it, counters, flushes, and fork children. start_stop.c starts and
+ * stops the session; worker.c is its thread.
  */
 #include "libprof/session/session.h"
 
@@ -21,8 +22,9 @@
 
 #define NS_PER_MS 1000000ULL
 /*
- * Longest wait for handlers that still run when their timers are deleted. They take microseconds. A
- * handler that a debugger holds up must not hold up the program; its ring stays claimed.
+ * Longest wait for handlers that are still running when their timers are deleted. Handlers take
+ * microseconds. If a debugger stops a thread in a handler, the program must not wait for it; the
+ * thread's ring stays claimed.
  */
 #define QUIET_MS 1000
 
@@ -46,8 +48,8 @@ int session_is_this_process(void)
 }
 
 /*
- * Count the caller as a user of the queue until session_leave(). Returns 0, -ESRCH if the profiler
- * does not run, -EDEADLK on the worker.
+ * Count the caller as a user of the queue until session_leave(). Returns 0; -ESRCH if the profiler
+ * does not run; -EDEADLK on the worker.
  */
 static int session_enter(void)
 {
@@ -133,10 +135,10 @@ uint64_t session_deadline(int timeout_ms)
 /* ---- counters -------------------------------------------------------------------------------- */
 /*
  * flameprof_diagnostics(): read and reset the counters of handlers, queue and worker. The handlers'
- * counters only grow, so their values at the last read are remembered.
+ * counters only grow, so their values at the last read are stored and subtracted.
  */
 
-/* Returns the growth of *@counter since *@seen, and updates *@seen. */
+/* Returns by how much *@counter has grown since it was *@seen, and updates *@seen. */
 static uint64_t growth_since(const uint64_t *counter, uint64_t *seen)
 {
 	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -146,7 +148,10 @@ static uint64_t growth_since(const uint64_t *counter, uint64_t *seen)
 	return grown;
 }
 
-/* Lock held. If the clock cannot be read, the worker has noted its time and ended. */
+/*
+ * Add the worker's CPU time. If the clock cannot be read, the worker has ended and has added its
+ * time itself. Context: counts_lock is held.
+ */
 static void collect_worker(clockid_t clock)
 {
 	uint64_t worker_ns = clock_cpu_ns(clock);
@@ -155,7 +160,7 @@ static void collect_worker(clockid_t clock)
 		session.counts.worker_ns += growth_since(&worker_ns, &session.seen.worker_ns);
 }
 
-/* Lock held, as for all collect_* functions. */
+/* Add what the sampler's counters have grown by. Context: counts_lock is held. */
 static void collect_sampler(void)
 {
 	struct flameprof_counters *counts = &session.counts;
@@ -277,11 +282,14 @@ int flameprof_diagnostics(struct flameprof_counters *out)
 
 /* ---- flush and reset ------------------------------------------------------------------------- */
 /*
- * flameprof_flush() and flameprof_reset(): add a barrier behind all that was committed, and wait
- * until the worker reaches it.
+ * flameprof_flush() and flameprof_reset(): add a barrier to the queue behind all committed samples,
+ * and wait until the worker reaches the barrier.
  */
 
-/* Store the profile up to now in *@out, owned by the caller. The worker begins an empty one. */
+/*
+ * Store the profile up to now in *@out, owned by the caller. The worker continues with an empty
+ * profile.
+ */
 static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 {
 	struct barrier barrier = {.state = BARRIER_WAITING};
@@ -293,7 +301,10 @@ static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 		return error;
 	barrier.next = profile_new(&session.config);
 	if (!barrier.next) {
-		/* There is no profile for new samples: end, and keep the old one for the stop. */
+		/*
+		 * Without memory for another profile, end sampling and keep the current profile for
+		 * flameprof_stop().
+		 */
 		session_end_by_itself(FLAMEPROF_NO_MEMORY);
 		error = -ENOMEM;
 		goto out;
@@ -328,9 +339,9 @@ int flameprof_reset(int timeout_ms)
 /* ---- forks ----------------------------------------------------------------------------------- */
 /*
  * A fork child is not sampled and has no worker; its profiler appears never started. No lock is
- * taken before the fork, because waiting for one would hold up the program; the child, which has
- * one thread, initialises all locks. Memory that the parent's worker was using stays in the child,
- * shared copy-on-write.
+ * taken before the fork, because the program would have to wait for it; the child, which has one
+ * thread, initialises all locks instead. Memory that the parent's worker was using stays allocated
+ * in the child, shared copy-on-write.
  */
 
 static void reset_in_child(void)
@@ -343,7 +354,7 @@ static void reset_in_child(void)
 		madvise(sampler.arena, wire_arena_bytes(sampler.blocks), MADV_DONTNEED);
 	sampler_reset_in_child();
 	tasks_reset_in_child();
-	/* The child has the signal handler, too, and it checks this pid. */
+	/* The child inherits the signal handler, which compares this pid. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	memset(&session, 0, sizeof(session));
 	session.is_arena_copied = is_arena_copied;
