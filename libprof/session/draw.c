@@ -436,7 +436,7 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 	return error;
 }
 
-/* @@---- the picture of a session ------------------------------------------------------------- */
+/* ---- the picture of a session ---------------------------------------------------------------- */
 
 /*
  * Returns the weight that was dropped since the start or the program's last

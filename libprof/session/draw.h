@@ -86,7 +86,7 @@ static inline int absolute_path(char out[PATH_MAX], const char *path)
 	return 0;
 }
 
-/* @@---- the picture of a session ------------------------------------------------------------- */
+/* ---- the picture of a session ---------------------------------------------------------------- */
 
 /*
  * Stop the profiler and write its profile to @path. Fill in @report except `left` and `error`.

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profiler of a process that samples itself, from flameprof_start() to the end of
+ * A session of the profiler in a process that profiles itself: from flameprof_start() to the end of
  * flameprof_stop(). Used only inside libprof/session/.
  *
  *   IDLE ──start──▶ STARTING ──▶ LIVE ──stop──▶ STOPPING ──▶ IDLE
  *
- * In LIVE the worker may end sampling by itself (max_span_ms, no memory, signal lost); then the
- * profile waits for flameprof_stop().
+ * In LIVE the worker thread may end sampling by itself (max_span_ms, no memory, signal lost); then
+ * the profile waits for flameprof_stop().
  *
  *   handlers ──▶ rings ──▶ queue ──▶ worker ──▶ profile ──barrier──▶ flush
  *
- * Locks, in the order in which they may be nested; no thread waits while it holds one:
- *   lock         `phase`, `has_stopper`, `users`
- *   end_lock     makes disarming all threads one step, for the worker and a stop alike
- *   counts_lock  `counts`, `seen`, and whether the sampler's counters are still this session's
+ * Locks, in the order in which they may be nested; no thread waits for another one while it holds a
+ * lock:
+ *   lock         protects `phase`, `has_stopper`, `users`
+ *   end_lock     held while all threads are disarmed, by the worker or flameprof_stop()
+ *   counts_lock  protects `counts`, `seen` and `is_counting`
  *   (queue.lock  in the queue)
  */
 #ifndef LIBPROF_SESSION_SESSION_H
@@ -30,7 +31,7 @@
 
 enum session_phase {
 	SESSION_IDLE = 0,
-	/* one thread prepares; others see IDLE */
+	/* A thread is starting the session; for other functions the phase is still like IDLE. */
 	SESSION_STARTING = 1,
 	SESSION_LIVE = 2,
 	SESSION_STOPPING = 3,
@@ -38,7 +39,7 @@ enum session_phase {
 
 #define SESSION_TITLE_BYTES 256
 
-/* The sampler's counters, which only grow, at the last read. */
+/* Values of the sampler's counters at the last read. The counters only grow. */
 struct session_seen {
 	uint64_t paused, dropped, dropped_samples, dropped_bytes, dropped_marks;
 	uint64_t ringless_threads, timerless_threads;
@@ -47,82 +48,91 @@ struct session_seen {
 };
 
 struct session {
-	/* a fork child must empty its arena, because the kernel does not */
+	/*
+	 * 1: madvise(MADV_WIPEONFORK) failed, so a fork child must empty its copy of the arena
+	 * itself.
+	 */
 	int is_arena_copied;
 	uint32_t status; /* atomic: enum flameprof_status */
 
 	pthread_mutex_t lock;
 	enum session_phase phase;
-	int has_stopper; /* a flameprof_stop() runs */
-	uint32_t
-		/* atomic, futex: calls that use the queue; incremented under `lock` only */
-		users;
+	int has_stopper; /* a flameprof_stop() is running */
+	/* Atomic and a futex: number of calls that use the queue. Incremented only under `lock`. */
+	uint32_t users;
 
 	pthread_mutex_t end_lock;
 
 	pthread_mutex_t counts_lock;
-	int has_counts;	 /* there was a session */
-	/* the counters of sampler and queue are this session's */
+	int has_counts;	 /* there was a session in this process */
+	/* 1: the counters of sampler and queue belong to this session. */
 	int is_counting;
 	struct flameprof_counters counts; /* since the last read */
 	struct session_seen seen;
 
-	/* Written before the worker begins, constant then. */
+	/* The fields below are written before the worker starts, and not changed after that. */
 	struct queue queue;
 	struct profile_config config;
 	char title[SESSION_TITLE_BYTES];
-	/* CLOCK_MONOTONIC: end of max_span_ms; 0: never */
+	/* CLOCK_MONOTONIC when max_span_ms is over; 0: never. */
 	uint64_t end_ns;
-	/* interposers report new threads: fewer scans for them */
+	/* 1: interposers report new threads, so the worker searches for them less often. */
 	int sees_births;
 	pthread_t worker;
 	int32_t worker_tid; /* atomic: 0: no worker */
 
-	uint32_t ending; /* atomic: the worker must end */
-	/* atomic, futex: it has ended, and the profile is complete */
+	uint32_t ending; /* atomic; 1: the worker must end */
+	/* Atomic and a futex. 1: the worker has ended, and the profile is complete. */
 	uint32_t done;
 
-	/* Owned by the worker while it runs, then by the stopping thread. */
+	/*
+	 * The fields below belong to the worker while it runs, then to the thread that stops the
+	 * session.
+	 */
 	struct store_catalogue *catalogue;
 	struct flameprof_profile *profile;
-	uint64_t tick_ns; /* when the next check is due */
-	/* the doorbell's value when the rings were emptied last */
+	uint64_t tick_ns; /* CLOCK_MONOTONIC of the next check */
+	/* Value of the arena's doorbell when the rings were drained last. */
 	uint32_t bell;
 };
 
 extern struct session session __attribute__((visibility("hidden")));
 
-/* ---- using it -------------------------------------------------------------------------------- */
+/* ---- functions of a running session ---------------------------------------------------------- */
 
 /*
- * session_is_this_process(): does the session belong to this process? Not in a child made by a raw
- * clone, which has no worker. session_is_worker(): is the caller the worker? Context: signal-safe.
+ * session_is_this_process() returns 1 if the session belongs to this process: not in a child made
+ * by a raw clone(2), which has no worker. session_is_worker() returns 1 if the caller is the
+ * worker. Context: signal-safe.
  */
 int session_is_this_process(void);
 int session_is_worker(void);
 
-/* End sampling and make the worker finish. flameprof_status() returns @reason then. */
+/* End sampling and make the worker finish. flameprof_status() then returns @reason. */
 void session_end_by_itself(enum flameprof_status reason);
 
-/* Disarm all threads. No thread is armed any more after the return. */
+/* Disarm all threads. After the return no thread is armed any more. */
 void session_disarm(void);
 
-/* Disarm all threads, wait for running handlers, credit the samples due. Context: one thread. */
+/*
+ * Disarm all threads, wait for running handlers, and credit the samples that are due. Context: one
+ * thread at a time.
+ */
 void session_quiesce(void);
 
 /*
- * Sleep until *@word is not @seen or CLOCK_MONOTONIC is @deadline_ns (UINT64_MAX: never). May
- * return early. Returns 0 or -ETIMEDOUT.
+ * Sleep until *@word is not @seen, or until CLOCK_MONOTONIC is @deadline_ns (UINT64_MAX: never).
+ * May return early. Returns 0 or -ETIMEDOUT.
  */
 int session_wait(const uint32_t *word, uint32_t seen, uint64_t deadline_ns);
 void session_wake(const uint32_t *word);
 
-/* Returns the CLOCK_MONOTONIC time @timeout_ms from now; UINT64_MAX if it is negative. */
+/* Returns the CLOCK_MONOTONIC time @timeout_ms from now; UINT64_MAX if @timeout_ms is negative. */
 uint64_t session_deadline(int timeout_ms);
 
 /*
- * Ends a scope that was left by longjmp(), because it would keep the profiler busy. Atomic, NULL
- * until the first scope.
+ * Function that ends a scope whose block longjmp() has left, because that scope would keep the
+ * profiler busy. Atomic; NULL until the first scope.
  * @frame  __builtin_frame_address(0) of the function that the program called
  */
 extern void (*session_end_left_scope)(const void *frame) __attribute__((visibility("hidden")));
@@ -144,14 +154,17 @@ void *worker_main(void *argument);
 void diagnostics_begin(void);
 /* Add the result of one batch. Context: the worker. */
 void diagnostics_add(const struct store_result *result);
-/* Note the worker's CPU time, which cannot be read later. Context: the worker, at its end. */
+/* Add the worker's CPU time, which cannot be read later. Context: the worker, at its end. */
 void diagnostics_worker_ends(void);
 /* Read the counters of sampler, queue and worker for the last time, before they are freed. */
 void diagnostics_end(void);
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* From now on, start fork children without a profiler. Context: any thread. */
+/*
+ * Register a fork handler, so that fork children start without a running profiler. Context: any
+ * thread.
+ */
 void session_watch_forks(void);
 
 /* ---- options --------------------------------------------------------------------------------- */

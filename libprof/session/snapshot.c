@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots: parse FLAMERUN_SNAPSHOT, start with the program, wait for the signal, follow fork().
+ * Snapshots: parse FLAMERUN_SNAPSHOT, start with the program, wait for the signal, continue in fork
+ * children.
  *
- * Snapshots need a thread, also in fork children, because a handler cannot start the profiler,
- * symbolize or write. The handler only counts.
+ * Snapshots need a thread, also in fork children, because a signal handler cannot start the
+ * profiler, symbolize or write. The handler only counts signals.
  */
 #include "libprof/session/snapshot.h"
 
@@ -34,7 +35,10 @@
 #include "libprof/wire.h"
 
 /* ---- lines on stderr ------------------------------------------------------------------------- */
-/* Print to stderr only if it is still the file that it was at the start. */
+/*
+ * Messages on stderr. They are printed only if descriptor 2 still is the file that it was at the
+ * start.
+ */
 
 #define LINE_BYTES 1024
 #define PREFIX	   "flameprof: "
@@ -43,15 +47,18 @@ static struct stat stderr_at_start;
 static int had_stderr;
 
 /*
- * Remember which file stderr is. If the program closes it, a socket or a database may get its
- * number; then nothing is printed. Context: before the program's own code runs.
+ * Remember which file descriptor 2 is. If the program closes it, a socket or a database may get the
+ * number; then nothing must be printed. Context: before the program's own code runs.
  */
 static void warning_init(void)
 {
 	had_stderr = !fstat(STDERR_FILENO, &stderr_at_start);
 }
 
-/* Is descriptor 2 the same file, a terminal, or an append-only file such as a rotated log? */
+/*
+ * Returns 1 if descriptor 2 still is stderr: the same file as at the start, a character device such
+ * as a terminal, or an append-only file such as a rotated log.
+ */
 static int is_stderr(void)
 {
 	struct stat now;
@@ -91,8 +98,8 @@ void warning_print(const char *format, ...)
 
 /* ---- FLAMERUN_SNAPSHOT ----------------------------------------------------------------------- */
 /*
- * FLAMERUN_SNAPSHOT is read once, when the library starts. Numbers are parsed without strtod(),
- * which depends on the locale.
+ * FLAMERUN_SNAPSHOT is read once, when the library starts. Numbers are not parsed by strtod(),
+ * because strtod() depends on the locale.
  */
 
 #define DURATION_DIGITS   9 /* digits after the decimal point */
@@ -127,7 +134,7 @@ static int set_error(struct error_text *error_text, int error, const char *forma
 
 /*
  * Read a number up to @max. It must end at a character of @ends or at the end of @text. Returns a
- * pointer behind it, or NULL.
+ * pointer behind the number, or NULL.
  */
 static const char *read_digits(const char *text, const char *ends, uint64_t max, uint64_t *out)
 {
@@ -167,7 +174,7 @@ static int read_seconds(const char *text, uint64_t *out_ns)
 	return 0;
 }
 
-/* Parse "USR2", "SIGUSR2", "RTMIN+3" or a number. Returns 0 if invalid. */
+/* Parse "USR2", "SIGUSR2", "RTMIN+3" or a number. Returns the signal, or 0 if @text is invalid. */
 static int signal_of(const char *text)
 {
 	uint64_t number;
@@ -243,7 +250,10 @@ static int set_value(struct snapshot_settings *out, char *output, const char *ke
 	return 0;
 }
 
-/* Copy up to the next unescaped colon. Returns a pointer behind it, or NULL if too long. */
+/*
+ * Copy @text up to the next unescaped colon to @pair. Returns a pointer behind the colon, or NULL
+ * if the text is too long.
+ */
 static const char *next_pair(char pair[VALUE_BYTES], const char *text)
 {
 	size_t n = 0;
@@ -329,20 +339,23 @@ void snapshot_signal_name(char *out, int signal)
 		snprintf(out, 24, "signal %d", signal);
 }
 
-/* ---- taking them ----------------------------------------------------------------------------- */
+/* ---- taking snapshots ------------------------------------------------------------------------ */
 
 #define NAME_BYTES  24
-/* Longest wait for a picture when the program ends. */
+/* Longest wait for a picture that is being drawn when the program ends. */
 #define EXIT_WAIT_S 5
 
 static struct snapshot_settings settings;
 static char signal_name[NAME_BYTES];
-/* atomic, futex: a snapshot is being taken or drawn */
+/* Atomic and a futex. 1: a snapshot is being taken or drawn. */
 static AT_START uint32_t is_busy;
-/* atomic: the program ends, so the snapshot must end, too */
+/* Atomic. 1: the program ends, so a running snapshot must end, too. */
 static uint32_t is_ending;
 
-/* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: no limit). Returns their number. */
+/*
+ * Wait for snapshot signals until @until_ns (CLOCK_MONOTONIC; 0: no limit). Returns the number of
+ * signals.
+ */
 static uint32_t wait_for_requests(uint64_t until_ns)
 {
 	for (;;) {
@@ -444,7 +457,10 @@ static int start_thread(void)
 	return error;
 }
 
-/* Start the child's thread. Called after the session's fork handler, which is registered first. */
+/*
+ * Start the child's snapshot thread. Registered after the session's fork handler, so that it runs
+ * after it.
+ */
 static void fork_child(void)
 {
 	int saved_errno = errno;
@@ -474,10 +490,13 @@ static void begin_snapshots(const char *text)
 	}
 	if (!settings.signal)
 		return;
-	/* then localtime_r() in the thread does not read TZ */
+	/* Read TZ now, so that localtime_r() in the thread does not read the environment. */
 	tzset();
 	snapshot_signal_name(signal_name, settings.signal);
-	/* The thread, the handler and the fork handlers outlive a dlclose(). */
+	/*
+	 * Keep the library loaded after a dlclose(), because the thread, the handler and the fork
+	 * handlers stay.
+	 */
 	stay_loaded();
 	error = start_thread();
 	if (!error)
@@ -489,12 +508,14 @@ static void begin_snapshots(const char *text)
 		warning_print("%s: no snapshots: %s", SNAPSHOT_ENV, strerror(-error));
 }
 
-/* End a running snapshot early and wait until its part is drawn. */
+/* End a running snapshot early and wait until its picture is drawn. */
 __attribute__((destructor(103))) static void end_snapshot(void)
 {
 	uint64_t until_ns;
 
-	/* Without a snapshot make no system call, because a seccomp filter may forbid it. */
+	/*
+	 * If no snapshot is running, make no system call, because a seccomp filter may forbid it.
+	 */
 	if (!__atomic_load_n(&is_busy, __ATOMIC_ACQUIRE) ||
 		snapshot_requests.pid != (int32_t)getpid())
 		return;
@@ -506,13 +527,18 @@ __attribute__((destructor(103))) static void end_snapshot(void)
 			break;
 }
 
-/* Runs after the constructors that look for flamerun and for another copy of the library. */
+/*
+ * Runs after the constructors that search for flamerun's arena and for another copy of the library.
+ */
 __attribute__((constructor(103))) static void init_snapshots(void)
 {
 	const char *text = getenv(SNAPSHOT_ENV);
 	int saved_errno = errno;
 
-	/* Not in set-user-ID programs: their caller must not make them write files. */
+	/*
+	 * Ignore the variable in set-user-ID programs, because their caller must not make them
+	 * write files.
+	 */
 	if (text && !getauxval(AT_SECURE) && !injected_is_there())
 		begin_snapshots(text);
 	errno = saved_errno;

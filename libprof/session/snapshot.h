@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots of a running program, set up by FLAMERUN_SNAPSHOT and taken on a signal:
+ * Snapshots of a running program, configured by FLAMERUN_SNAPSHOT and taken on a signal:
  *
  *   handler ──count, futex──▶ snapshot thread: start, wait, stop, write ──▶ picture
  *
- * Only programs with FLAMERUN_SNAPSHOT have the thread. An error is reported as one line on stderr,
- * because the variable asked for output.
+ * Only programs with FLAMERUN_SNAPSHOT in their environment have the thread. An error is reported
+ * as one line on stderr, because the user of the variable expects a picture.
  */
 #ifndef LIBPROF_SESSION_SNAPSHOT_H
 #define LIBPROF_SESSION_SNAPSHOT_H
@@ -47,14 +47,18 @@ struct snapshot_settings {
 	unsigned rate_hz;
 	enum flameprof_clock clock;
 	uint64_t duration_ns;
-	/* ends with a slash; "" if the output is absolute */
+	/* Folder of the output, with a slash at the end; "" if the output is absolute. */
 	char folder[PATH_MAX];
-	/* in that folder; host and variables expanded, pid and time not */
+	/*
+	 * Pattern of the name in that folder. Host, rank and variables are expanded already; pid
+	 * and time are not.
+	 */
 	char output[PATH_MAX];
 };
 
 /*
- * Parse @text into @out. An error is described in @message (@bytes), without control bytes.
+ * Parse @text into @out. If there is an error, describe it in @message of @bytes bytes, without
+ * control bytes.
  *
  * Returns 0, or -EINVAL, -ENOENT, -ENAMETOOLONG with @message filled and @out undefined.
  * Context: before the program's own code runs, because it reads the environment and current folder.
@@ -63,22 +67,25 @@ int snapshot_settings_parse(
 	struct snapshot_settings *out, const char *text, char *message, size_t bytes);
 
 /*
- * Make the file name of the picture of process @pid started at @started_s. Returns 0 or
- * -ENAMETOOLONG. Context: any thread, not a handler; reads no environment.
+ * Write the file name for the picture of process @pid, with @started_s as the time of the snapshot,
+ * to @out. Returns 0 or -ENAMETOOLONG. Context: any thread, not a handler; reads no environment.
  */
 int snapshot_settings_name(char out[PATH_MAX], const struct snapshot_settings *settings, long pid,
 	time_t started_s);
 
-/* Write the signal's name, or its number if it has none. @out: at least 24 bytes. */
+/* Write the signal's name, or its number if it has no name, to @out of at least 24 bytes. */
 void snapshot_signal_name(char *out, int signal);
 
-/* ---- taking them ----------------------------------------------------------------------------- */
+/* ---- taking snapshots ------------------------------------------------------------------------ */
 
-/* Shared by the handler and the thread. */
+/* Data shared by the handler and the snapshot thread. */
 struct snapshot_requests {
-	/* atomic, futex: signals not yet handled */
+	/* Atomic and a futex: number of signals that are not handled yet. */
 	uint32_t count;
-	/* owner; a vfork child runs the handler in its parent's memory */
+	/*
+	 * The process that has the thread. A vfork child runs the handler in its parent's memory
+	 * and has another pid.
+	 */
 	int32_t pid;
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Start and stop a session. Start: options, the process's own arena, the worker, the timers of all
- * threads. Stop: disarm, wake the flushes, let the worker finish, return its profile.
+ * threads. Stop: disarm the threads, cancel waiting flushes, let the worker finish, return its
+ * profile.
  *
- * The arena is mapped once and never unmapped, because a handler that a debugger holds up may use
- * it at any later time; each stop returns its pages. Each session has its own slot and image
- * number, so that modules are announced again.
+ * The arena is mapped once and never unmapped, because a thread that a debugger has stopped in a
+ * handler may use the arena at any later time; each stop only returns its pages. Each session has
+ * its own slot and image number, so that modules are announced again.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* Ranges of flameprof.h; 0 stands for the default. */
+/* Defaults and ranges that flameprof.h documents. */
 #define RATE_DEFAULT_HZ	      197u
 #define RING_BYTES_MIN	      ((size_t)4 << 10)
 #define RING_BYTES_MAX	      ((size_t)90 << 10)
@@ -46,7 +47,10 @@ static size_t clamp(size_t value, size_t if_zero, size_t min, size_t max)
 	return value < min ? min : value > max ? max : value;
 }
 
-/* Refuse unknown options, because a later version may give them a meaning. */
+/*
+ * Returns 1 if an option is unknown. Such options are refused, because a later version may give
+ * them a meaning.
+ */
 static int has_unknown(const struct flameprof_options *options)
 {
 	unsigned bits = options->flags & ~FLAMEPROF_START_PAUSED;
@@ -81,14 +85,14 @@ int settings_from_options(struct settings *settings, const struct flameprof_opti
 		.title = options->title,
 		.is_paused = !!(options->flags & FLAMEPROF_START_PAUSED),
 	};
-	/* Limit the depth, because a record larger than the ring could never be stored. */
+	/* Limit the depth, because a record that is larger than the ring could never be stored. */
 	fits = (unsigned)((settings->ring_bytes - sizeof(struct wire_sample)) / sizeof(uint64_t));
 	if (settings->depth > fits)
 		settings->depth = fits;
 	return 0;
 }
 
-/* Write the title to @out, cut at SESSION_TITLE_BYTES with the NUL. */
+/* Write the title to @out, cut to SESSION_TITLE_BYTES with the NUL. */
 static void settings_title(const struct settings *settings, char *out)
 {
 	const char *title = settings->title ? settings->title : program_invocation_short_name;
@@ -100,7 +104,7 @@ static void settings_title(const struct settings *settings, char *out)
 
 #define NS_PER_MS 1000000ULL
 
-/* Map a private arena, once, with the layout of flamerun's. Untouched pages cost nothing. */
+/* Map a private arena with the layout of flamerun's arena, once. Untouched pages cost nothing. */
 static int map_arena(void)
 {
 	uint32_t blocks = wire_pool_blocks((uint32_t)get_nprocs(), SETTINGS_RATE_MAX_HZ);
@@ -114,30 +118,38 @@ static int map_arena(void)
 	if (arena == MAP_FAILED)
 		return -ENOMEM;
 	madvise(arena, bytes, MADV_DONTDUMP);
-	/* The first sample must not clear a huge page of 2 MB. */
+	/* Do not use huge pages, because the first sample would have to clear 2 MB. */
 	madvise(arena, bytes, MADV_NOHUGEPAGE);
-	/* A fork child has no session and does not need the contents. */
+	/* Empty the arena in fork children, which have no session and do not need its contents. */
 	session.is_arena_copied = madvise(arena, bytes, MADV_WIPEONFORK) != 0;
 	sampler.blocks = blocks;
-	/* Readers check `hosted` before they read `pid`, and `arena` before everything else. */
+	/*
+	 * Store in this order, because readers check `arena` first, then `hosted`, then read `pid`.
+	 */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Check whether this process can sample itself. Returns 0 or -errno. */
+/* Check whether this process can profile itself. Returns 0 or -errno. */
 static int check_process(void)
 {
 	struct unwind_module module;
 
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
-	/* `arena` without `hosted` is flamerun's, or another thread is just making one. */
+	/*
+	 * If `arena` is set and `hosted` is not, the arena is flamerun's, or another thread is just
+	 * making one.
+	 */
 	if (injected_is_there() || (__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
 					   !sampler_is_hosted()))
 		return -EBUSY;
-	/* `quit`: a seccomp filter forbids system calls, and a handler's return is one. */
+	/*
+	 * `quit` is set if a seccomp filter forbids system calls that sampling needs, such as
+	 * rt_sigreturn.
+	 */
 	return sampler.quit ? -EPERM : 0;
 }
 
@@ -162,7 +174,10 @@ static void set_phase(enum session_phase phase, enum flameprof_status status)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* With FLAMEPROF_CLOCK_VM a tick is the period, because nothing else is recorded. */
+/*
+ * Returns the profile's period. With FLAMEPROF_CLOCK_VM it is the period of ticks, because nothing
+ * else is recorded.
+ */
 static uint64_t period_ns_of(const struct settings *settings)
 {
 	uint64_t tick_ns = settings->clock == FLAMEPROF_CLOCK_VM ? interrupt_period_here_ns() : 0;
@@ -198,8 +213,8 @@ static void free_profile(void)
 }
 
 /*
- * Begin sampling: from now on threads can be claimed, and new ones are. With FLAMEPROF_CLOCK_VM
- * there are no timers, and SIGVTALRM stays the program's.
+ * Begin sampling: from now on new threads are sampled. With FLAMEPROF_CLOCK_VM there are no timers,
+ * and SIGVTALRM stays the program's.
  */
 static int begin_sampling(const struct settings *settings)
 {
@@ -218,13 +233,16 @@ static int begin_sampling(const struct settings *settings)
 	sampler.dropped_bytes = 0;
 	sampler.dropped_marks = 0;
 	__atomic_store_n(&sampler.paused, settings->is_paused, __ATOMIC_RELEASE);
-	/* Set before the first thread can be armed. */
+	/* Set the end before the first thread can be armed. */
 	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
 	store_begin(session.profile, now_ns, (int64_t)time(NULL));
 	return sampler_start(sampler.arena, 0, NULL);
 }
 
-/* Arm the calling thread, even without /proc, unless it is the snapshot thread. */
+/*
+ * Arm the calling thread here, because without /proc it would not be found. Do not arm the snapshot
+ * thread, which also calls flameprof_start().
+ */
 static void arm_this_thread(void)
 {
 	struct sampler_thread *thread;
@@ -244,7 +262,10 @@ static int begin_worker(const struct settings *settings)
 	if (error)
 		return error;
 	session.tick_ns = 0;
-	/* Ask here and not on the worker, because the caller may hold the loader's lock. */
+	/*
+	 * Ask this here and not on the worker, because the caller may hold the dynamic linker's
+	 * lock, for which the worker would wait.
+	 */
 	session.sees_births = libc_calls.sees_births && libc_calls.sees_births();
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
@@ -306,7 +327,7 @@ int flameprof_start(const struct flameprof_options *options)
 
 /* ---- flameprof_stop() ------------------------------------------------------------------------ */
 
-/* Claim the stop for this thread. A thread may continue a stop that timed out. */
+/* Claim the stop for this thread. Another thread may continue a stop that timed out. */
 static int claim_stop(void)
 {
 	int error = 0;
@@ -337,8 +358,8 @@ static void release_stop(int is_stopped)
 }
 
 /*
- * Wait for the worker and for calls that use the queue. No new call can enter in this phase, and
- * the waiting ones have been cancelled.
+ * Wait until the worker has ended and no call uses the queue. No new call can begin in this phase,
+ * and waiting flushes have been cancelled.
  */
 static int wait_for_users(uint64_t deadline_ns)
 {
@@ -353,7 +374,9 @@ static int wait_for_users(uint64_t deadline_ns)
 	return 0;
 }
 
-/* Return the rings' memory to the kernel. A late handler may still write there, without effect. */
+/*
+ * Return the rings' memory to the kernel. A late handler may still write to it, which does no harm.
+ */
 static void shrink_arena(void)
 {
 	const struct wire_arena *arena = sampler.arena;
@@ -370,7 +393,7 @@ static struct flameprof_profile *end_session(void)
 
 	libc_calls.pthread_join(session.worker, NULL);
 	session.profile = NULL;
-	/* If there is no memory for names, addresses are shown. */
+	/* Ignore a failure: without memory for names, addresses are shown. */
 	store_resolve(profile, session.catalogue);
 	store_catalogue_free(session.catalogue);
 	session.catalogue = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The worker: a thread of the profiler that drains the rings into the profile, as flamerun's
- * collector does for its programs. The handlers wake both by the same doorbell.
+ * collector does for its programs. Handlers wake the worker, like the collector, by the arena's
+ * doorbell.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,11 +19,14 @@
 #include "libprof/vmstack/function.h"
 
 #define TICK_MS 100
-/* Used if new threads are not reported: CPU time before a thread is found is lost. */
+/*
+ * Interval of searches for new threads, used if new threads are not reported. The CPU time of a
+ * thread before it is found is lost, so the interval is short.
+ */
 #define SCAN_MS	  10
 #define NS_PER_MS 1000000ULL
 
-/* Repeat while names are waiting that did not fit into the full control ring. */
+/* Read the control ring. Repeat while names are waiting that did not fit into the full ring. */
 static void read_control(void)
 {
 	do
@@ -42,7 +46,10 @@ static void add_batch(struct queue_item *item)
 	queue_free_batch(&session.queue, item);
 }
 
-/* Complete a flush: give it the profile, and continue with the empty one that it brought. */
+/*
+ * Complete a flush: pass the current profile to the waiting thread, and continue with the empty
+ * profile in its barrier.
+ */
 static void complete_flush(struct queue_item *item)
 {
 	struct flameprof_profile *ended = session.profile;
@@ -73,7 +80,7 @@ static void process_queue(void)
 	}
 }
 
-/* Check what changes seldom. */
+/* Do checks that need not be done at every turn. */
 static void check_session(uint64_t now_ns)
 {
 	tasks_rescan();
@@ -84,20 +91,20 @@ static void check_session(uint64_t now_ns)
 		session_end_by_itself(FLAMEPROF_TIMEOUT);
 }
 
-/* Find new threads, then look up the stacks that handlers have asked for. */
+/* Find new threads, then the bounds of stacks whose stack pointers handlers have stored. */
 static void find_new_threads(void)
 {
 	tasks_scan();
 	stack_publish_seen();
 }
 
-/* Do one turn. @bell: the doorbell's value before it. */
+/* Do one turn. @bell is the doorbell's value before the turn. */
 static void run_once(uint32_t bell, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (is_last) {
-		/* Cancel flushes: the stop gets their samples. */
+		/* Cancel waiting flushes: flameprof_stop() gets their samples. */
 		queue_stop(&session.queue);
 		own_waits_end();
 		session_quiesce();
@@ -107,7 +114,10 @@ static void run_once(uint32_t bell, int is_last)
 	} else {
 		if (!session.sees_births)
 			find_new_threads();
-		/* Woken only for the scan: draining this often would make many small batches. */
+		/*
+		 * If the doorbell was not rung, the worker woke only for the search. Do not drain
+		 * the rings, because that would make many small batches.
+		 */
 		if (bell == session.bell)
 			return;
 	}
@@ -117,7 +127,9 @@ static void run_once(uint32_t bell, int is_last)
 	process_queue();
 }
 
-/* Wait until the doorbell is not @bell, a tick has passed, or an observation is due at @check_ns.
+/*
+ * Wait until the doorbell is not @bell, a tick has passed, or an observation of waiting threads is
+ * due at @check_ns.
  */
 static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t check_ns)
 {
@@ -131,7 +143,10 @@ static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t chec
 	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &wait);
 }
 
-/* Drain the rings, observe waiting threads, sleep; drain once more after the end. */
+/*
+ * Drain the rings and observe waiting threads until `ending` is set, then drain the rings once
+ * more.
+ */
 static void run_worker(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
@@ -141,7 +156,10 @@ static void run_worker(void)
 	do {
 		uint32_t bell = __atomic_load_n(doorbell, __ATOMIC_ACQUIRE);
 
-		/* Read before the turn, so that the last turn sees all samples before the end. */
+		/*
+		 * Read `ending` before the turn, so that the last turn sees all samples from before
+		 * it was set.
+		 */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
 		if (!is_last)
 			check_ns = own_waits_round();

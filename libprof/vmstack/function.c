@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions of virtual machines. A frame is one word: the function's address in the code space. So
- * readers, merging and naming treat it like a stub. Names that find the control ring full wait in a
- * list.
+ * readers, merging and naming treat it like a stub. If the control ring is full, a function's name
+ * waits in a list.
  *
- * The table uses open addressing and is at most half full. Readers take no lock, because slots only
- * change from empty to full, and an outgrown table stays unchanged. A reader that does not find a
- * function searches again under the lock.
+ * The table uses open addressing and is usually at most half full. Readers take no lock, because
+ * slots only change from empty to full, and an outgrown table stays unchanged. A reader that does
+ * not find a function searches again under the lock.
  */
 #include "libprof/vmstack/function.h"
 
@@ -34,12 +34,16 @@ struct table {
 static struct table *table; /* atomic */
 static uint64_t seed;	    /* set before the first table */
 
-/* For writers: held while lists and tables change; taken before the lock of permanent.c. */
+/*
+ * Held by writers while lists and tables change. It must be taken before the lock of permanent.c.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t count;
 static size_t text_bytes;
 
-/* The two fixed functions are functions too; `union fixed` has room for the longer text. */
+/*
+ * Two fixed functions, "[vm]" and "[more functions]". `union fixed` has room for the longer text.
+ */
 #define ANONYMOUS "[anonymous]"
 #define OTHER	  "[more functions]"
 
@@ -74,7 +78,7 @@ static uint64_t hash_text(uint64_t hash, const char *text, uint32_t bytes)
 	return mix(hash, word | (uint64_t)bytes << 56);
 }
 
-/* ---- the fixed two, and forks ---------------------------------------------------------------- */
+/* ---- the two fixed functions, and forks ------------------------------------------------------ */
 
 static void set_fixed(union fixed *fixed, const char *name, uint32_t flags)
 {
@@ -102,9 +106,15 @@ static void init_once(void)
 {
 	set_fixed(&root, "[vm]", WIRE_FUNCTION_ROOT);
 	set_fixed(&other, OTHER, 0);
-	/* A secret seed: scripts choose names, and must not be able to choose colliding ones. */
+	/*
+	 * Use a secret seed: scripts choose the names of functions, and must not be able to choose
+	 * names whose hashes collide.
+	 */
 	seed = mix(clock_monotonic_ns(), (uintptr_t)&seed);
-	/* Registered first, because its lock is taken while ours is held. */
+	/*
+	 * permanent.c's fork handlers must be registered first, because a fork runs the handlers
+	 * before it in reverse order, and our lock is taken before its lock.
+	 */
 	permanent_watch_forks();
 	pthread_atfork(function_lock, function_unlock, function_unlock);
 }
@@ -159,7 +169,7 @@ static int matches_key(const struct function *function, const struct key *key)
 	       !memcmp(function->text + function->name_bytes, key->file, key->file_length);
 }
 
-/* Return the function, or NULL with the empty slot for it. */
+/* Returns the function, or NULL with the empty slot for it in *@slot. */
 static struct function *find_slot(struct table *in, const struct key *key, struct function ***slot)
 {
 	for (uint32_t at = (uint32_t)key->hash;; at++) {
@@ -227,8 +237,8 @@ static struct function *insert_function(const struct key *key)
 
 	if (!now || count >= now->mask / 2) {
 		/*
-		 * If memory is missing, fill the table beyond a half, but leave empty slots,
-		 * because find_slot() stops at one.
+		 * Without memory for a larger table, fill the table beyond a half, but leave empty
+		 * slots, because find_slot() stops at an empty slot.
 		 */
 		if (grow_table() && (!now || count >= now->mask / 4 * 3))
 			return NULL;
@@ -266,23 +276,26 @@ struct function *function_find(
 
 /* ---- announcing ------------------------------------------------------------------------------ */
 /*
- * Send names. The control ring holds some hundred names, and flamerun empties it twenty times a
- * second, so if a machine enters thousands of functions at once, some names must wait. They are
- * kept in a list, so that a name is sent even if its function is not seen again.
+ * Write names to the control ring. The ring holds some hundred names, and flamerun empties it
+ * twenty times a second, so if a machine enters thousands of functions at once, some names must
+ * wait. They are kept in a list, so that a name is written even if its function is not seen again.
  */
 
 _Static_assert(sizeof(struct wire_function) + 2 * (FUNCTION_NAME_BYTES + 1) + 8 <=
 		       WIRE_CONTROL_BYTES / 2,
 	"a record with the longest name and file fits the control ring");
 
-/* Under function_lock(). */
+/* Functions whose names wait. Protected by function_lock(). */
 static struct function *waiting;
-/* image of the list; for another image, the list is empty */
+/* Image to which the list belongs; for another image, the list is empty. */
 static uint64_t waiting_image;
-/* atomic; checked before the lock is taken */
+/* Atomic; read without the lock. */
 static uint32_t has_waiting;
 
-/* Room left for records of modules, which handlers write, and of marks. They cannot wait. */
+/*
+ * Bytes that stay free for records of modules, which handlers write, and of marks. They cannot
+ * wait.
+ */
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 
 static int has_room(const struct wire_slot *slot, uint32_t bytes)
@@ -290,14 +303,17 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
 
-	/* Twice @bytes: a record that does not fit before the ring's end leaves that part empty. */
+	/*
+	 * Count the bytes twice, because a record that does not fit before the ring's end leaves
+	 * that part empty.
+	 */
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 
 /*
- * Write @function's name record. Returns 1 if the ring had room. Context: under function_lock(),
- * because the ring is read in order: a writer that is interrupted between reserve and commit delays
- * all later records.
+ * Write the record of @function's name. Returns 1 if the ring had room. Context: under
+ * function_lock(), so that few threads are between reserve and commit at once: the ring is read in
+ * order, and a writer that is interrupted there delays all later records.
  */
 static int write_name_record(struct function *function)
 {
@@ -318,7 +334,10 @@ static int write_name_record(struct function *function)
 	record->file_bytes = function->file_bytes;
 	memcpy(record->name, function->text, name_bytes);
 	control_commit(&record->control, bytes, WIRE_CONTROL_FUNCTION);
-	/* From now on other threads may write stacks that contain the function. */
+	/*
+	 * From now on other threads may write stacks that contain the function without writing its
+	 * name.
+	 */
 	__atomic_store_n(&function->published, sampler.image, __ATOMIC_RELEASE);
 	return 1;
 }
@@ -344,7 +363,7 @@ static void add_waiting(struct function *function)
 	}
 }
 
-/* Wake the worker of a process that samples itself if the ring is nearly full. */
+/* If the ring is nearly full, wake the worker of a process that profiles itself. */
 static void wake_reader(const struct wire_slot *slot)
 {
 	if (sampler_is_hosted() && !has_room(slot, WIRE_CONTROL_BYTES / 4))

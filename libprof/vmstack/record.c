@@ -4,10 +4,10 @@
  * record to the ring. Everything that may take a lock is done before the ring is used.
  *
  * Virtual machines record elapsed time, so these samples have their own kind and are not part of
- * the accounting of CPU time. Their weight counts the profile's periods. A remainder below a period
- * is added to the thread's next stack, and the first remainder is random, so that the total time is
- * right on average. All signals are blocked while a record is written, because the handler writes
- * the same ring, and a handler of the program must not longjmp out of it.
+ * the accounting of CPU time. Their weight is a number of the profile's periods. A remainder below
+ * a period is added to the thread's next stack, and the first remainder is random, so that the
+ * total time is right on average. All signals are blocked while a record is written, because the
+ * handler writes the same ring, and a handler of the program must not longjmp out of it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -32,26 +32,28 @@
 
 /* ---- writing a record ------------------------------------------------------------------------ */
 
-/* Write one record to the calling thread's ring as the handler does: signals blocked, no lock. */
+/*
+ * Writing one record to the calling thread's ring, as the handler does: signals blocked, no lock.
+ */
 
 struct sampler_thread;
 
 struct vm_stack {
 	struct sampler_thread *thread; /* the calling thread */
-	/* return address of flameprof_record_vm_stack() */
+	/* Return address of flameprof_record_vm_stack(). */
 	uintptr_t caller;
 	const uint64_t *words;	       /* frames, innermost first */
 	uint32_t count;
 	uint32_t weight;
-	uint8_t end;  /* enum wire_end, of the words */
-	/* native frames follow the words, from the caller on */
+	uint8_t end;  /* enum wire_end of `words` */
+	/* 1: native frames follow the words, from the program's caller on. */
 	int is_above;
 };
 
-/* Most frames of this library between record_walk() and the caller. */
+/* Largest number of this library's frames between record_walk() and the program's caller. */
 #define OWN_MAX 8u
 
-/* Return the word of the caller's frame. */
+/* Returns the word of the frame with return address @caller. */
 static uint64_t word_of_caller(uintptr_t caller)
 {
 	struct unwind_module module;
@@ -61,7 +63,10 @@ static uint64_t word_of_caller(uintptr_t caller)
 	return WIRE_FRAME(module.number, caller - 1 - module.bias);
 }
 
-/* Remove this library's frames, inside the caller's, from @frames. Returns how many are left. */
+/*
+ * Remove this library's frames, which are inside the frame of @caller, from @frames. Returns the
+ * number of frames left.
+ */
 static unsigned drop_own(uint64_t *frames, unsigned count, uintptr_t caller)
 {
 	uint64_t word = word_of_caller(caller);
@@ -81,8 +86,8 @@ static unsigned min_of(unsigned a, unsigned b)
 }
 
 /*
- * Walk the native stack behind the words of @sample, whose record has room for @room more.
- * Returns the number of frames, or -ENOSPC if @room is too small for all.
+ * Walk the native stack into @sample behind the words. The record has room for @room more frames.
+ * Returns the number of frames, or -ENOSPC if @room is too small for all of them.
  */
 static int add_native(const struct vm_stack *stack, struct wire_sample *sample, unsigned room)
 {
@@ -105,8 +110,8 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 }
 
 /*
- * Write the record. All signals are blocked. If the stack does not fit in the rest of the thread's
- * block, it is written again into a new block.
+ * Write the record. If the stack does not fit into the thread's current block, it is written again
+ * into a new block. Context: all signals are blocked.
  */
 static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 {
@@ -154,7 +159,10 @@ static int vm_stack_write(const struct vm_stack *stack)
 	int error = -ESRCH;
 
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	/* The thread that clears `active` waits for those that saw it set, as for the handler. */
+	/*
+	 * Increment `users` before reading `active`, as the handler does, because a thread that
+	 * clears `active` then waits until `users` is 0.
+	 */
 	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST))
 		error = write_record(stack);
@@ -167,7 +175,10 @@ static int vm_stack_write(const struct vm_stack *stack)
 	return error;
 }
 
-/* A deeper stack is mapped separately, because virtual machines run on small stacks, too. */
+/*
+ * A stack with more frames is put into a mapping, because virtual machines run on small stacks,
+ * too.
+ */
 #define WORDS_ON_STACK 512u
 
 static uint32_t place; /* atomic: enum flameprof_vm_place */
@@ -186,7 +197,7 @@ static uint64_t word_of(struct function *function)
 	return WIRE_FRAME(WIRE_MODULE_CODE, function->space);
 }
 
-/* Write the words of @n frames to @words, which has room for n + 1. Returns their number. */
+/* Write the words of @n frames to @words, which has room for n + 1. Returns the number of words. */
 static uint32_t write_words(
 	const struct flameprof_vm_frame *frames, unsigned n, int is_above, uint64_t *words)
 {
@@ -202,7 +213,7 @@ static uint32_t write_words(
 	return count;
 }
 
-/* Return how many of @n frames are kept. The root frame counts as one of the record's frames. */
+/* Returns how many of @n frames are kept. The root frame counts as one of the record's frames. */
 static unsigned frames_kept(unsigned n, int is_above)
 {
 	unsigned most = sampler.max_depth;
@@ -237,7 +248,10 @@ static int record_words(struct vm_stack *stack, const struct flameprof_vm_frame 
 	return error;
 }
 
-/* Return the calling thread. A process that samples itself claims an unknown thread now. */
+/*
+ * Returns the entry of the calling thread. In a process that profiles itself, a thread that is not
+ * sampled yet is armed now.
+ */
 static struct sampler_thread *this_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_self();
@@ -250,7 +264,7 @@ static struct sampler_thread *this_thread(void)
 }
 
 /*
- * Return the weight of @ticks in periods of the profile. The remainder is added to the thread's
+ * Returns the weight of @ticks in periods of the profile. The remainder is added to the thread's
  * next record; the first remainder is random, like the phase of timers.
  */
 static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_t tick_ns)
@@ -267,7 +281,10 @@ static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_
 		thread->has_vm_phase = 1;
 		remaining_ns = thread->vm_remaining_ns;
 	}
-	/* Does not overflow: a remainder is < 1 s, times 2^32. Longer ticks are whole periods. */
+	/*
+	 * The product cannot overflow: part_ns is less than a period, that is at most 1 s, and
+	 * @ticks has 32 bits.
+	 */
 	remaining_ns += ticks * part_ns;
 	if (thread)
 		thread->vm_remaining_ns = remaining_ns % period_ns;
@@ -279,7 +296,10 @@ static void count_dropped(uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->vm_dropped, weight, __ATOMIC_RELAXED);
 }
 
-/* Context: sampler.markers is raised, so the end of the session waits for this. */
+/*
+ * Record a stack. Context: sampler.markers was incremented, so the end of the session waits for
+ * this function.
+ */
 static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame *frames, unsigned n,
 	uint32_t ticks, uint64_t tick_ns)
 {
@@ -300,7 +320,7 @@ static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame 
 		return 0;
 	stack->thread = thread;
 	stack->is_above = __atomic_load_n(&place, __ATOMIC_RELAXED) == FLAMEPROF_VM_ABOVE;
-	/* A record's weight has 32 bits. */
+	/* Cut the weight to the 32 bits of a record; the excess is counted as dropped. */
 	stack->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 	count_dropped(weight - stack->weight);
 	error = record_words(stack, frames, n);
@@ -325,7 +345,10 @@ int flameprof_record_vm_stack(const struct flameprof_vm_frame *frames, unsigned 
 	if (!ticks)
 		return 0;
 	stack.caller = arch_strip_pointer((uintptr_t)__builtin_return_address(0));
-	/* Before the check whether this process is sampled: the end waits for this counter. */
+	/*
+	 * Increment `markers` before checking whether this process is sampled, because the end of
+	 * sampling waits until `markers` is 0.
+	 */
 	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
 	if (sampler_is_this_process())
 		error = record_stack(&stack, frames, n, ticks, tick_ns);

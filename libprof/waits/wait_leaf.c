@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of system calls with the kernel's names. Old and new versions of a call (poll, ppoll)
- * have the same name. A call that is not in the table is named by its number.
+ * One table of system calls with their names, kinds of wait and numbers. Old and new versions of a
+ * call (poll, ppoll) have the same name. A call that is not in the table is named by its number.
  */
 #include "libprof/waits/wait_leaf.h"
 
@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Type of the file that a call waits for. */
+/* Type of the file that a system call waits for. */
 enum sort {
-	SORT_NONE, /* no file, or its type is not known */
+	SORT_NONE, /* no file, or of unknown type */
 	SORT_FILE,
 	SORT_FOLDER,
 	SORT_PIPE,
@@ -30,7 +30,9 @@ enum sort {
 	SORT_COUNT
 };
 
-/* Tables here have no pointers, because each would be relocated in every process of the run. */
+/*
+ * The tables have no pointers, because each pointer would be relocated in every profiled process.
+ */
 static const char sort_names[SORT_COUNT][12] = {
 	[SORT_NONE] = "",
 	[SORT_FILE] = "file",
@@ -46,8 +48,8 @@ static const char sort_names[SORT_COUNT][12] = {
 	[SORT_OTHER] = "other file",
 };
 
-#define HAS_FILE 1u /* its first argument is a descriptor */
-#define IS_REST	 2u /* idle threads wait for work in it */
+#define HAS_FILE 1u /* first argument: a descriptor */
+#define IS_REST	 2u /* idle threads wait in it */
 
 static const struct wait_call {
 	char name[16];
@@ -123,7 +125,7 @@ static const struct wait_call {
 	{"execve", "disk", SYS_execve, 0},
 	{"exit_group", "", SYS_exit_group, 0},
 	{"exit", "", SYS_exit, 0},
-/* newer CPUs have only the calls above */
+/* Newer CPUs have only the calls above. */
 #ifdef SYS_poll
 	{"poll", "io", SYS_poll, IS_REST},
 	{"select", "io", SYS_select, IS_REST},
@@ -171,7 +173,10 @@ static enum sort sort_of_anonymous(const char *link)
 	return SORT_OTHER;
 }
 
-/* Type of descriptor @number of @pid. @link (PATH_MAX) gets its target. */
+/*
+ * Returns the type of descriptor @number of @pid. Writes the target of its link in /proc to @link
+ * (PATH_MAX).
+ */
 static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 {
 	char name[32], path[PROCFS_PATH_BYTES];
@@ -187,7 +192,7 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 	if (!strncmp(link, "anon_inode:", 11))
 		return sort_of_anonymous(link);
 	procfs_path(path, pid, 0, name);
-	/* Do not make the kernel ask a file server, which may not answer. */
+	/* AT_STATX_DONT_SYNC: do not make the kernel ask a file server, which may not answer. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return SORT_OTHER;
 	if (S_ISFIFO(status.stx_mode))
@@ -201,7 +206,10 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 	return SORT_FILE;
 }
 
-/* The frame of a thread that sleeps in no system call: it waits for a page, or is stopped. */
+/*
+ * Returns the leaf of a thread that sleeps in no system call: the thread waits for a page, or is
+ * stopped.
+ */
 static uint64_t leaf_of_none(pid_t pid, pid_t tid)
 {
 	char state = procfs_state(pid, tid);
