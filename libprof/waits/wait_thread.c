@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel tells how much of the time between two observations a thread was on a CPU, and how
- * much it was ready to run without one. The rest of the time it waited. The later observation
- * decides what for: all of that time is assigned to the stack on which the thread sleeps then. If
- * it was given no CPU since the observation before, it still sleeps on the same stack. If it runs,
- * the time is carried over to the next observation. Observations come at random times, so each
- * wait is found in proportion to its share of the time.
+ * The kernel reports how much of the time between two observations a thread was on a CPU, and how
+ * much it was ready to run without one. In the remaining time it waited. The later observation
+ * decides what the thread waited for: all of that time is assigned to the stack on which the thread
+ * sleeps then. If the kernel gave it no CPU since the previous observation, it still sleeps on the
+ * same stack. If it runs, the time is carried over to the next observation. Observations come at
+ * random times, so each wait is found in proportion to its share of the time.
  *
  * There is one bias. The observer's timer wakes a CPU, which then also handles a disk's interrupt.
  * The observed thread, which slept when the observation was due, is then ready to run behind the
  * observer. A thread that waits for a disk a thousand times a second is found like this in every
- * fifth observation. So a thread that is not asleep is observed once more a moment later. If it
- * was given a CPU once since then, and was not ready for longer than the observation was late, it
- * had slept, and the time is assigned to the wait in which it is found now. Otherwise it ran, or
- * was ready for another reason, and where it sleeps next says nothing: after running, it is found
- * at the begin of a wait as often for short waits as for long ones.
+ * fifth observation. So a thread that is not asleep is observed once more a moment later. If the
+ * kernel gave it a CPU once since then, and it was not ready for longer than the observation was
+ * late, the thread had slept, and the time is assigned to the wait in which it is found now.
+ * Otherwise it ran, or was ready for another reason. Then the wait in which it is found next is not
+ * used: after running, a thread is found at the beginning of a wait, as often for short waits as
+ * for long ones.
  *
  * A thread may wake up while its stack is read. The stack counts only if the kernel gave the thread
  * no CPU between before and after the walk.
@@ -29,17 +30,17 @@
 #include "libprof/profile/lookup.h"
 #include "libprof/waits/wait_leaf.h"
 
-#define TRIES		2	    /* walks until one was not disturbed */
-/* a second observation is not made if the first was later */
+#define TRIES		2	    /* walks until one is undisturbed */
+/* ns: do not observe a thread again if the first observation was later than this. */
 #define LATE_NS		300000UL
-/* of all threads; stacks beyond it are walked each time */
+/* Limit of memory for the stacks of all threads; stacks beyond it are walked each time. */
 #define STACK_BYTES_MAX (64u << 20)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Returns a descriptor of @thread's /proc file @name, or -errno. It is stored in *@kept unless too
- * many are open; then the caller closes it.
+ * Open @thread's /proc file @name. Returns its descriptor or -errno. The descriptor is stored in
+ * *@kept unless too many are open; otherwise the caller closes it.
  */
 static int open_file(struct wait_reader *reader, const struct wait_thread *thread, int *kept,
 	const struct wait_process *process, const char *name)
@@ -75,7 +76,7 @@ static int read_clock(struct wait_reader *reader, struct wait_thread *thread,
 		procfs_close(file);
 	if (error && reader->calls->cpu_clock)
 		error = reader->calls->cpu_clock(reader->context, thread->tid, out);
-	/* turns is 0 only if the kernel does not count: a thread that reads has had a CPU. */
+	/* `turns` is 0 only if the kernel does not count: any thread that has run has had a CPU. */
 	return !error && !out->turns ? -ENOSYS : error;
 }
 
@@ -99,7 +100,7 @@ static void announce(
 
 	if (thread->announced == reader->announced)
 		return;
-	/* An ended thread keeps its last name. */
+	/* The name of a thread that has ended cannot be read, so keep its last name. */
 	procfs_comm(process->pid, thread->tid, comm);
 	if (comm[0])
 		memcpy(thread->comm, comm, sizeof(comm));
@@ -109,8 +110,9 @@ static void announce(
 }
 
 /*
- * Make a stack in reader->held: @thread's leaf, the stack of the thread that holds its lock, then
- * @thread's own stack. Returns the number of frames; 0: the holder is not known.
+ * Make a stack in reader->held: @thread's leaf, the stack of the thread that holds its lock,
+ * WIRE_FRAME_HOLDER, then @thread's own stack. Returns the number of frames; 0 if the holder is not
+ * known.
  */
 static uint32_t put_holder(const struct wait_reader *reader, const struct wait_thread *thread)
 {
@@ -133,8 +135,8 @@ static uint32_t put_holder(const struct wait_reader *reader, const struct wait_t
 }
 
 /*
- * Record the whole periods of *@ns and of the last remainder with the @count frames at @frames, and
- * keep the new remainder.
+ * Record the whole periods in *@ns and the thread's last remainder with the @count frames at
+ * @frames. Keep the new remainder.
  */
 static void put_time(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
@@ -189,8 +191,8 @@ void wait_thread_record(
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
 /*
- * Record @details, the file or lock that is waited for, once. Returns @leaf with the number of the
- * text.
+ * Record @details, the file or lock that is waited for, unless it was recorded before. Returns
+ * @leaf with the number of the text.
  */
 static uint64_t put_details(struct wait_reader *reader, const struct wait_process *process,
 	uint64_t leaf, const char *details)
@@ -198,7 +200,7 @@ static uint64_t put_details(struct wait_reader *reader, const struct wait_proces
 	uint64_t hash = fnv_text(FNV_BEGIN ^ process->image, details, SIZE_MAX) | 1;
 	uint32_t at = (uint32_t)(hash >> 32) % WAIT_DETAILS;
 
-	/* The table is at most half full, so that the search below ends. */
+	/* Fill at most half of the table, so that the search below ends. */
 	if (!details[0] || reader->detail_count >= WAIT_DETAILS / 2)
 		return leaf;
 	while (reader->details[at] && reader->details[at] != hash)
@@ -212,7 +214,10 @@ static uint64_t put_details(struct wait_reader *reader, const struct wait_proces
 	return leaf;
 }
 
-/* Walk the stack of @thread, which sleeps in @call, into reader->frames. Returns their number. */
+/*
+ * Walk the stack of @thread, which sleeps in @call, into reader->frames. Returns the number of
+ * frames.
+ */
 static uint32_t walk_asleep(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint8_t *end)
 {
@@ -223,7 +228,7 @@ static uint32_t walk_asleep(struct wait_reader *reader, struct wait_thread *thre
 		wait_leaf(process->pid, thread->tid, call, reader->details ? details : NULL);
 	result = reader->calls->walk(
 		reader->context, process, thread, call->pc, call->sp, reader->frames + 1);
-	/* The leaf needs the room of one frame. */
+	/* Leave room for the leaf's frame. */
 	if (result.frames == WIRE_MAX_DEPTH)
 		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
 	reader->frames[0] = put_details(reader, process, reader->frames[0], details);
@@ -231,7 +236,7 @@ static uint32_t walk_asleep(struct wait_reader *reader, struct wait_thread *thre
 	return result.frames + 1;
 }
 
-/* Assign the carried time to the current stack. A negative amount stays carried. */
+/* Assign the carried time to the current stack. If it is negative, it stays carried. */
 static void add_carried(struct wait_thread *thread)
 {
 	if (thread->carried_ns <= 0)
@@ -245,7 +250,7 @@ static size_t stack_room(const struct wait_thread *thread)
 	return thread->stack ? pages_round(thread->frames * sizeof(*thread->stack)) : 0;
 }
 
-/* Allocate @bytes for thread->stack, or free it (0). thread->stack is NULL without memory. */
+/* Allocate @bytes for thread->stack; 0: free it. Without memory thread->stack is NULL. */
 static void resize_stack(struct wait_reader *reader, struct wait_thread *thread, size_t bytes)
 {
 	size_t room = stack_room(thread);
@@ -262,7 +267,10 @@ static void resize_stack(struct wait_reader *reader, struct wait_thread *thread,
 		reader->stack_bytes += bytes;
 }
 
-/* @thread sleeps in @call on the stack in reader->frames: assign the carried time to it. */
+/*
+ * Make the stack in reader->frames the current stack of @thread, which sleeps in @call, and assign
+ * the carried time to that stack.
+ */
 static void set_stack(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint32_t frames,
 	uint8_t end)
@@ -293,8 +301,9 @@ static void set_stack(struct wait_reader *reader, struct wait_thread *thread,
 /* ---- observations ---------------------------------------------------------------------------- */
 
 /*
- * A thread that was woken up seems asleep until it gets a CPU; then the kernel tells for how long
- * it was ready. Subtract from *@ns the time that was assigned to its sleep too much.
+ * Subtract from *@ns the time that was assigned to the thread's sleep too much. A thread that was
+ * woken up seems asleep until it gets a CPU; only then the kernel reports for how long it was ready
+ * to run.
  */
 static void subtract_excess(struct wait_thread *thread, uint64_t *ns)
 {
@@ -306,7 +315,9 @@ static void subtract_excess(struct wait_thread *thread, uint64_t *ns)
 	thread->carried_ns += (int64_t)debt_ns;
 }
 
-/* Account for the time until @now_ns, when the kernel's clocks of the thread were @clock. */
+/*
+ * Account for the time until @now_ns. @clock holds the kernel's clocks of the thread at that time.
+ */
 static void count_time(
 	struct wait_thread *thread, const struct procfs_clock *clock, uint64_t now_ns)
 {
@@ -320,7 +331,7 @@ static void count_time(
 	subtract_excess(thread, &thread->asleep_ns);
 }
 
-/* Assign the carried time to unknown waits. */
+/* Assign the carried time to waits on an unknown stack. */
 static void count_unknown(struct wait_thread *thread)
 {
 	if (thread->carried_ns > 0)
@@ -342,7 +353,10 @@ static void forget(const struct wait_reader *reader, const struct wait_process *
 		reader->calls->forget(reader->context, process);
 }
 
-/* Find out what @thread waits for. Returns as wait_thread_observe(). */
+/*
+ * Find out what @thread waits for. Returns 0; -ESRCH if it has ended; another -errno if its waits
+ * may not be read.
+ */
 static int find_stack(
 	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process)
 {
@@ -388,7 +402,8 @@ static int find_stack(
 
 /*
  * Find the thread of the same process that holds @thread's lock. Returns 0 if it is not known, or
- * if it sleeps and that was not observed. What a running holder does is in its own samples.
+ * if the holder sleeps and its sleep was not observed. A holder that runs is returned without a
+ * stack, because its own samples show what it does.
  */
 static pid_t find_holder(struct wait_reader *reader, const struct wait_thread *thread,
 	const struct wait_process *process)
@@ -402,7 +417,7 @@ static pid_t find_holder(struct wait_reader *reader, const struct wait_thread *t
 		return 0;
 	if (holder->is_asleep && clock.turns == holder->seen.turns)
 		return holder->tid;
-	/* It has run since its observation, so its stack is another one now. */
+	/* The holder has run since its observation, so its stack has changed. */
 	holder->is_asleep = false;
 	return read_call(reader, holder, process, &call) == -EAGAIN ? holder->tid : 0;
 }
@@ -510,7 +525,7 @@ void wait_thread_close(struct wait_reader *reader, struct wait_thread *thread,
 {
 	struct procfs_clock clock;
 
-	/* The process itself wrote @end_ns, so check it. */
+	/* Check @end_ns, because the process wrote it itself and may have written anything. */
 	if (!end_ns || end_ns > reader->calls->now_ns())
 		end_ns = reader->calls->now_ns();
 	if (end_ns < thread->seen_ns)
@@ -524,7 +539,7 @@ void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu
 {
 	struct procfs_clock clock = thread->seen;
 
-	/* It may have been observed after it reported its end. */
+	/* The thread may have been observed after it reported its end. */
 	if (end_ns <= thread->seen_ns || cpu_ns < clock.cpu_ns)
 		return;
 	clock.cpu_ns = cpu_ns;
@@ -537,7 +552,10 @@ void wait_thread_end(struct wait_reader *reader, struct wait_thread *thread,
 	wait_thread_add_sleep(thread, end_ns);
 	if (thread->stack)
 		add_carried(thread);
-	/* Time that was still assigned too much has been recorded on another stack. */
+	/*
+	 * Time that is still assigned too much was already recorded on another stack; subtract it
+	 * here.
+	 */
 	subtract_excess(thread, &thread->ready_ns);
 	subtract_excess(thread, &thread->unknown_ns);
 	count_unknown(thread);

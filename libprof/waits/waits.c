@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides when a round is due and which threads are observed in it. wait_thread.c observes one
- * thread.
+ * Decides when a round of observations is due and which threads are observed in it. wait_thread.c
+ * observes one thread.
  */
 #include "libprof/waits/waits.h"
 
@@ -17,47 +17,54 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Average time between rounds; it is random, from half to one and a half times this. */
+/* Average time between rounds. The time is random, from half to one and a half times this. */
 #define ROUND_NS 50000000ULL
-/* from a round to the second observation of threads that ran */
+/* ns from a round to the second observation of threads that ran. */
 #define AGAIN_NS 200000ULL
-/* how often accounted time is recorded */
+/* interval of recording */
 #define TELL_NS	 NS_PER_S
 
-/* Budget for all observations in thousandths of a CPU, and how much may be saved up. */
+/*
+ * Budget for all observations in thousandths of a CPU, and the largest unused budget that is kept.
+ */
 #define SHARE_PERMILLE 15
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
-/* first estimate of the CPU time of one observation */
+/* First estimate of the CPU time of one observation, in ns. */
 #define LOOK_NS	       15000
 
-/* A thread without a number for this long has no ring: its first time on a CPU may come late. */
+/*
+ * Wait this long for a thread's number. A thread without a number after that has no ring; a thread
+ * with a ring may get its number late, because it gets its first CPU late.
+ */
 #define UNNUMBERED_NS NS_PER_S
 
 #define THREADS_MAX    65536u
-/* at the end of the run, which the user waits for */
+/* Observe at most this many threads at the end, for which the user has to wait. */
 #define LAST_LOOKS_MAX 4096u
 
 struct process {
 	struct process *next;
 	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t activity;	     /* calls->activity() at the last check */
-	/* calls->thread_count() at the last check */
+	uint64_t activity;	     /* activity() at the last check */
+	/* thread_count() at the last check. */
 	unsigned links;
-	/* the last check that found that it had run */
+	/* Time of the last check that found that the process had run. */
 	uint64_t ran_ns;
-	/* the last check that found that it had not */
+	/* Time of the last check that found that the process had not run. */
 	uint64_t idle_ns;
-	/* when the list of its threads was last complete */
+	/* Time when the list of its threads was last complete. */
 	uint64_t listed_ns;
-	/* a thread has ended or could not be added */
+	/* A thread has ended or could not be added, so the list is incomplete. */
 	bool has_changed;
-	bool has_left;		     /* it has begun to exit or exec */
-	/* a thread of it has slept on what may be a lock */
+	bool has_left;		     /* has begun to exit or exec */
+	/* A thread has slept on a futex that may be a lock. */
 	bool has_locks;
-	/* it is in another PID namespace: holders are not known */
+	/*
+	 * The process is in another PID namespace, so the owners in locks' memory cannot be found.
+	 */
 	bool has_other_tids;
-	struct wait_thread *threads; /* by tid */
+	struct wait_thread *threads; /* sorted by tid */
 	unsigned count;
 	size_t threads_bytes;
 };
@@ -65,17 +72,17 @@ struct process {
 struct waits {
 	struct waits_config config;
 	struct wait_reader reader;
-	/* oldest first: those mostly end first */
+	/* Oldest first, because old processes usually end first. */
 	struct process *processes, **processes_end;
 	struct process *unused;			    /* memory of ended processes */
 	unsigned threads;
 	uint64_t random;
 	uint64_t next_ns, last_ns, recorded_ns;
-	/* when to observe threads a second time, UINT64_MAX: never */
+	/* Time to observe threads a second time; UINT64_MAX: never. */
 	uint64_t again_ns;
-	/* CPU time that observations may take now */
+	/* CPU time in ns that observations may use now. */
 	int64_t saved_ns;
-	/* average CPU time of one observation */
+	/* Average CPU time of one observation, in ns. */
 	uint64_t check_ns;
 	struct waits_counts counts;
 	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
@@ -144,7 +151,10 @@ static struct process *new_process(struct waits *waits)
 	return process;
 }
 
-/* Keep the memory for the next process: a new page would cost short processes a lot. */
+/*
+ * Keep the memory for the next process, because new pages would cost much in a series of short
+ * processes.
+ */
 static void free_process(struct waits *waits, struct process *process)
 {
 	pages_free(process->threads, process->threads_bytes);
@@ -186,14 +196,17 @@ static bool is_main_thread(const struct process *process, pid_t tid)
 	return tid == (process->who.pid ? process->who.pid : getpid());
 }
 
-/* Make @process the one whose threads are observed. */
+/* Set the process whose threads the reader observes. */
 static void begin_process(struct waits *waits, const struct process *process)
 {
 	waits->reader.threads = process->threads;
 	waits->reader.thread_count = process->count;
 }
 
-/* @thread, which has not been observed yet, began at @begun_ns with clocks at 0. */
+/*
+ * Set the begin of @thread, which has not been observed yet: it began at @begun_ns with its clocks
+ * at 0.
+ */
 static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 {
 	thread->begun_ns = begun_ns;
@@ -204,8 +217,9 @@ static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 }
 
 /*
- * @thread reports that it began at @begun_ns (0: not known). Correct its begin, which was assumed
- * to lie between two lists of threads. If it was listed before @begun_ns, it was just starting.
+ * Correct the begin of @thread, which was assumed to be between two lists of threads, to @begun_ns,
+ * as the thread reported it (0: not known). If the thread was listed before @begun_ns, it was just
+ * starting then.
  */
 static void correct_birth(
 	const struct process *process, struct wait_thread *thread, uint64_t begun_ns)
@@ -217,7 +231,7 @@ static void correct_birth(
 	set_birth(thread, begun_ns);
 }
 
-/* Find the number of @thread in records. At the last try, make one that no sampler gives out. */
+/* Find the number of @thread in records. At the last try, use a number that no sampler assigns. */
 static void number_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, bool is_last_try)
 {
@@ -250,8 +264,9 @@ static void end_thread(struct waits *waits, const struct process *process,
 }
 
 /*
- * Begin to observe thread @tid. Its account begins between the last two lists if it is new since
- * the last list, with the process if it is the main thread, and now otherwise.
+ * Begin to observe thread @tid. The account of its time begins in the middle between the last two
+ * lists if the thread is new since the last list; with the process if it is the main thread;
+ * otherwise now.
  */
 static int begin_thread(
 	struct waits *waits, struct process *process, pid_t tid, struct wait_thread *thread)
@@ -286,7 +301,9 @@ static int begin_thread(
 	return 0;
 }
 
-/* Shell sort, since the kernel's list is mostly sorted already and qsort(3) may call malloc(). */
+/*
+ * A shell sort, because the kernel's list is usually sorted already and qsort(3) may call malloc().
+ */
 static void sort_tids(pid_t *tids, unsigned count)
 {
 	for (unsigned gap = count; (gap = gap > 2 ? gap * 5 / 11 : gap / 2);)
@@ -300,7 +317,10 @@ static void sort_tids(pid_t *tids, unsigned count)
 		}
 }
 
-/* List the threads of @process, sorted by tid, into @tids. Returns their number; 0: not known. */
+/*
+ * List the threads of @process, sorted by tid, into @tids. Returns the number of threads; 0: not
+ * known.
+ */
 static unsigned list_threads(struct waits *waits, const struct process *process, struct pages *tids)
 {
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
@@ -313,7 +333,7 @@ static unsigned list_threads(struct waits *waits, const struct process *process,
 	all = waits->config.calls->threads(waits->config.context, &process->who, tids->at, room);
 	if (all <= 0)
 		return 0;
-	/* More threads have begun meanwhile; they are in the next list. */
+	/* More threads have begun in the meantime; they will be in the next list. */
 	if ((size_t)all > room)
 		all = (long)room;
 	sort_tids(tids->at, (unsigned)all);
@@ -321,8 +341,9 @@ static unsigned list_threads(struct waits *waits, const struct process *process,
 }
 
 /*
- * @thread has ended since the last list. A thread with a number reports its end itself, which may
- * not have been read yet. Returns whether to keep it until then.
+ * Handle @thread, which has ended since the last list. A thread with a number reports its end
+ * itself, and the report may not have been read yet. Returns true if @thread must be kept until
+ * then.
  */
 static bool has_gone(struct waits *waits, const struct process *process, struct wait_thread *thread,
 	uint64_t now_ns)
@@ -390,8 +411,8 @@ static bool asks_for_pause(
 }
 
 /*
- * If @process has paused or resumed its sampling, record its threads' time before that moment under
- * the state before.
+ * If @process has paused or resumed its sampling, record the time of its threads before that moment
+ * under the old state.
  */
 static void apply_pause(struct waits *waits, struct process *process)
 {
@@ -424,7 +445,10 @@ int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begu
 		return -ENOMEM;
 	process->who = *who;
 	process->who.is_paused = asks_for_pause(waits, process, &since_ns);
-	/* Begin with the state before the change; apply_pause() applies the change. */
+	/*
+	 * Begin with the state before the last change; apply_pause() then applies the change at its
+	 * time.
+	 */
 	if (since_ns)
 		process->who.is_paused = !process->who.is_paused;
 	process->begun_ns = begun_ns;
@@ -440,8 +464,8 @@ static bool is_unknown(const struct process *process, const struct wait_thread *
 }
 
 /*
- * Account for sleeping threads of @process up to the last check that found it idle. While no thread
- * ran, locks kept their holders, so record these waits before a new observation.
+ * Account for sleeping threads of @process up to the last check that found the process idle. While
+ * no thread ran, locks kept their holders, so record waits with a holder before a new observation.
  */
 static void add_sleep(struct waits *waits, struct process *process)
 {
@@ -466,7 +490,7 @@ static struct process **find_process(struct waits *waits, const void *target)
 	return at;
 }
 
-/* Record a thread that was never observed: its times, and that it waited. */
+/* Record a thread that was never observed: its times, and that it waited for an unknown reason. */
 static void record_unseen(
 	struct waits *waits, const struct process *process, const struct waits_end *end)
 {
@@ -511,7 +535,7 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 		record_unseen(waits, process, end);
 		return;
 	}
-	/* Earlier records have the number that it had. */
+	/* Do not change a number that the thread already has, because earlier records have it. */
 	if (!thread->number) {
 		thread->number = end->number;
 		correct_birth(process, thread, end->start_ns);
@@ -522,7 +546,10 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 	wait_thread_end(&waits->reader, thread, &process->who, 0);
 	thread->is_gone = thread->is_over = true;
 	thread->is_asleep = false;
-	/* If another thread has begun since, the number of threads is the same as before. */
+	/*
+	 * Request a new list, because if another thread has begun since, the number of threads has
+	 * not changed.
+	 */
 	process->has_changed = true;
 }
 
@@ -565,7 +592,7 @@ static void check_process(struct waits *waits, struct process *process)
 		note_refusal(waits, process, -EACCES);
 	if (!activity || !links)
 		return;
-	/* The list is complete up to now. */
+	/* No thread has begun or ended, so the list is complete up to now. */
 	if (is_listed && !process->has_changed)
 		process->listed_ns = now_ns;
 	if (activity == process->activity && is_listed) {
@@ -590,7 +617,10 @@ static unsigned count_unknown(const struct process *process)
 	return count;
 }
 
-/* Record the time of threads that was last recorded @age_ns before their last observation. */
+/*
+ * Record the times of all threads whose last record is at least @age_ns older than their last
+ * observation.
+ */
 static void record_all(struct waits *waits, uint64_t age_ns)
 {
 	for (struct process *process = waits->processes; process; process = process->next) {
@@ -603,7 +633,10 @@ static void record_all(struct waits *waits, uint64_t age_ns)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* After all threads have been observed, record waits for locks with their holders. */
+/*
+ * Record waits for locks with the stacks of their holders. Call this after all threads have been
+ * observed.
+ */
 static void record_locks(struct waits *waits, struct process *process)
 {
 	pid_t pid = process->who.pid;
@@ -630,7 +663,10 @@ static void note_error(struct waits *waits, struct process *process, int error)
 		note_refusal(waits, process, error);
 }
 
-/* Observe each thread of @process that may have run, with a chance of @chance in 2^32. */
+/*
+ * Observe each thread of @process that may have run, with a probability of @chance / 2^32. Returns
+ * the number of threads observed.
+ */
 static unsigned observe_process(struct waits *waits, struct process *process, uint64_t chance)
 {
 	unsigned observed = 0;
@@ -733,7 +769,7 @@ uint64_t waits_round(struct waits *waits)
 	return waits->again_ns < waits->next_ns ? waits->again_ns : waits->next_ns;
 }
 
-/* Observe all threads of @process a last time if there are not too many. */
+/* Observe all threads of @process a last time, unless there are too many. */
 static void observe_last(struct waits *waits, struct process *process)
 {
 	check_process(waits, process);
