@@ -98,7 +98,7 @@ struct flameprof_frame {
 	 * instruction. For announced code it is the address at which the code was announced.
 	 */
 	uintptr_t address;
-	uint32_t module;   /* index; FLAMEPROF_NONE: no file */
+	uint32_t module; /* index; FLAMEPROF_NONE: no file */
 	/*
 	 * Name of generated code (flameprof_stub.h), of a virtual machine's function, or of the
 	 * reason of a wait; NULL for other frames.
@@ -106,7 +106,7 @@ struct flameprof_frame {
 	const char *name;
 	/* Source file of a virtual machine's function (flameprof_vm.h), else NULL. */
 	const char *file;
-	uint32_t line;	   /* Line of that function; 0: unknown. */
+	uint32_t line; /* Line of that function; 0: unknown. */
 };
 
 /*

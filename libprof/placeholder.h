@@ -27,7 +27,7 @@
 #define PLACEHOLDER_TIME_FORMAT	   "%Y%m%d-%H%M%S"
 
 struct placeholder_values {
-	long pid;	  /* 0: unknown, keep "%p" */
+	long pid; /* 0: unknown, keep "%p" */
 	/* Seconds since the epoch. The caller has called tzset(). */
 	time_t started_s;
 	/* 1: expand only host, rank and variables. The result is a pattern for a second call. */

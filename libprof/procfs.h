@@ -102,7 +102,7 @@ struct procfs_clock {
 	 * one.
 	 */
 	uint64_t waited_ns;
-	uint64_t turns;	    /* times that it got a CPU */
+	uint64_t turns; /* times that it got a CPU */
 };
 
 /* Read from a descriptor of "schedstat". Returns 0, or -errno with *@out unchanged. */

@@ -314,9 +314,9 @@ struct wire_arena {
 	uint32_t forks_begun;
 	/* Atomic, incremented by each fork child, with or without a slot. */
 	uint32_t forks_arrived;
-				/*
-				 * Losses of processes without a slot. Atomic; they only ever grow.
-				 */
+	/*
+	 * Losses of processes without a slot. Atomic; they only ever grow.
+	 */
 #define COUNTER_ARENA(name, message, hint) uint64_t name;
 #include "libprof/wire_counters.def"
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
@@ -627,7 +627,7 @@ struct wire_module {
  */
 #define WIRE_MODULE_MAPPED 8u
 /* This library: the frames of its wrapper functions are left out of stacks. */
-#define WIRE_MODULE_SELF   4u
+#define WIRE_MODULE_SELF 4u
 
 /* Announces generated code; written before the first sample in it. */
 struct wire_code {

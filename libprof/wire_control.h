@@ -36,7 +36,7 @@ enum wire_control_step {
 	WIRE_CONTROL_SKIPPED,
 	/* A record whose writer was killed was skipped; call again. */
 	WIRE_CONTROL_HOLE,
-	WIRE_CONTROL_DAMAGED,	/* unreadable from here on */
+	WIRE_CONTROL_DAMAGED, /* unreadable from here on */
 };
 
 /*

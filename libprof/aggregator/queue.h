@@ -73,7 +73,7 @@ struct barrier {
 	struct flameprof_profile *result;
 	/* CLOCK_MONOTONIC at the end of the profile, set by queue_add_barrier(). */
 	uint64_t boundary_ns;
-	struct queue *queue;	/* private to the queue, like `item` */
+	struct queue *queue; /* private to the queue, like `item` */
 	struct queue_item item;
 };
 

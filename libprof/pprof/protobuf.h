@@ -153,8 +153,8 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_COMMENT_FILTERS "filters: "
 #define PPROF_COMMENT_DROPPED "dropped: " /* followed by the dropped weight */
 /* followed by the number of merged runs */
-#define PPROF_COMMENT_RUNS    "runs: "
+#define PPROF_COMMENT_RUNS "runs: "
 /* followed by milliseconds.microseconds, thread id and text */
-#define PPROF_COMMENT_MARK    "mark: "
+#define PPROF_COMMENT_MARK "mark: "
 
 #endif

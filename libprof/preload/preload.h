@@ -92,7 +92,7 @@ struct preload_handover {
 	size_t bytes;
 	/* Reason why the image will not have the library; 0: it will. */
 	enum wire_unprofiled cause;
-	int is_counted;		    /* `cause` was counted in the arena */
+	int is_counted; /* `cause` was counted in the arena */
 	/*
 	 * A seccomp filter was installed that the library did not see: make no more system calls.
 	 */

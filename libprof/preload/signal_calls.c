@@ -15,7 +15,7 @@
 
 #define NO_SIGNAL 65 /* higher than any signal */
 /* Not a valid first argument of rt_sigprocmask. */
-#define NO_HOW	  3
+#define NO_HOW 3
 
 static struct sigaction action_from_kernel(const struct kernel_action *kernel)
 {

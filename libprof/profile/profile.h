@@ -174,7 +174,7 @@ struct profile_totals {
 	uint32_t signal;
 	/* errno of the timer_create() that failed last (counts.timerless_threads). */
 	uint32_t timer_error;
-	uint64_t signals_max; /* RLIMIT_SIGPENDING at that time */
+	uint64_t signals_max;			      /* RLIMIT_SIGPENDING at that time */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
 	/* Number of threads and processes of WIRE_UNSAMPLED_SHORT. */
 	uint64_t short_lives;
@@ -196,7 +196,7 @@ struct flameprof_profile {
 	uint32_t title; /* offset in names.strings */
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
-	uint64_t weight;      /* samples of the profile's clock */
+	uint64_t weight; /* samples of the profile's clock */
 	/* Weight of WIRE_KIND_VM; part of `weight` only with FLAMEPROF_CLOCK_VM. */
 	uint64_t vm_weight;
 	/* Weight of WIRE_KIND_WAIT; part of `weight` only with FLAMEPROF_CLOCK_ELAPSED. */

@@ -21,8 +21,8 @@
 
 #include "arch/syscall.h"
 
-static int is_in_child;	 /* atomic; see confined_in_child() */
-static int is_expected;	 /* atomic; see confined_expect() */
+static int is_in_child; /* atomic; see confined_in_child() */
+static int is_expected; /* atomic; see confined_expect() */
 
 /* Returns the number behind @key in the calling thread's status file, or -errno. */
 static int read_status(const char *key)

@@ -18,7 +18,7 @@
  * gettid().
  */
 enum confined_part {
-	CONFINED_NAMES = 1 << 0,   /* reading thread names */
+	CONFINED_NAMES = 1 << 0, /* reading thread names */
 	/* Waking the reader of the rings, which reads them every 50 ms anyway. */
 	CONFINED_WAKING = 1 << 1,
 	/*
@@ -36,7 +36,7 @@ enum confined_part {
 	 * process.
 	 */
 	CONFINED_ENDS = 1 << 6,
-	CONFINED_LOOKS = 1 << 7,   /* checking for unseen filters */
+	CONFINED_LOOKS = 1 << 7, /* checking for unseen filters */
 	/* Making interrupted system calls fail with EINTR, see interrupted.c. */
 	CONFINED_RESTARTS = 1 << 8,
 	CONFINED_ALL = (1 << 9) - 1

@@ -47,7 +47,7 @@ typedef void handler_fn(int, siginfo_t *, void *);
 #define ASKED_SIGINFO 1u
 #define ASKED_MASK    2u /* program's mask has our signal */
 /* The guard is installed. Cleared when another action replaces it. */
-#define ASKED_GUARD   4u
+#define ASKED_GUARD 4u
 
 /*
  * The program's action for a signal that has the guard. It is written before the kernel's action is

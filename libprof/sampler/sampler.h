@@ -56,7 +56,7 @@ struct sampler_thread {
 	/* Atomic: 1 if the entry is in use, whatever the arena says about its ring. */
 	uint32_t is_claimed;
 	struct wire_ring *ring;
-	uint64_t image;	 /* image of the session of the claim */
+	uint64_t image; /* image of the session of the claim */
 	/* Atomic: 1 while the timer exists. The thread that clears it must delete the timer. */
 	uint32_t active;
 	/* 1: sampler_disarm_all() deleted the timer, and the due samples are not credited yet. */
@@ -112,7 +112,7 @@ struct sampler_thread {
 	uint64_t handler_weight;
 	/* Stack pointer to which the last such handler returned; 0: none. */
 	uintptr_t handled_sp;
-	uintptr_t handled_pc;	 /* pc to which it returned */
+	uintptr_t handled_pc; /* pc to which it returned */
 	/* Weight that was deferred to the next sample. */
 	uint32_t carried;
 	/* Number of samples in a row that were deferred. */
@@ -126,7 +126,7 @@ struct sampler_thread {
 	uint32_t has_events;
 	/* CPU time for which events came and that is in no sample yet. */
 	uint64_t event_remaining_ns;
-	struct sampler_usage usage;  /* at the timer's last expiry */
+	struct sampler_usage usage; /* at the timer's last expiry */
 	/* Hash of the registers that the last event interrupted. */
 	uint64_t event_registers;
 	/* Address of the language runtime's structure for the thread; 0: unknown. */
@@ -167,7 +167,7 @@ struct sampler {
 	uint32_t signal;
 	/* Atomic: 1 if the library's handler is installed. */
 	uint32_t owns_signal;
-	uint32_t namespaced;  /* flamerun cannot use its pid */
+	uint32_t namespaced; /* flamerun cannot use its pid */
 	/* 1: perf events of flamerun may signal threads. */
 	uint32_t has_events;
 	/* 1: samples of time in the kernel are marked; only with has_events. */

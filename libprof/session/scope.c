@@ -26,7 +26,7 @@
 struct running {
 	int64_t ticket; /* number of the scope; 0: none */
 	pthread_t owner;
-	uintptr_t address;   /* of struct flameprof_scope */
+	uintptr_t address; /* of struct flameprof_scope */
 	/* End of the owner's stack; 0 if the scope is not on that stack. */
 	uintptr_t stack_end;
 	char *path;

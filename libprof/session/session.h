@@ -64,7 +64,7 @@ struct session {
 	pthread_mutex_t end_lock;
 
 	pthread_mutex_t counts_lock;
-	int has_counts;	 /* there was a session in this process */
+	int has_counts; /* there was a session in this process */
 	/* 1: the counters of sampler and queue belong to this session. */
 	int is_counting;
 	struct flameprof_counters counts; /* since the last read */

@@ -45,7 +45,7 @@ struct vm_stack {
 	const uint64_t *words;	       /* frames, innermost first */
 	uint32_t count;
 	uint32_t weight;
-	uint8_t end;  /* enum wire_end of `words` */
+	uint8_t end; /* enum wire_end of `words` */
 	/* 1: native frames follow the words, from the program's caller on. */
 	int is_above;
 };

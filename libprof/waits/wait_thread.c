@@ -30,9 +30,9 @@
 #include "libprof/profile/lookup.h"
 #include "libprof/waits/wait_leaf.h"
 
-#define TRIES		2	    /* walks until one is undisturbed */
+#define TRIES 2 /* walks until one is undisturbed */
 /* ns: do not observe a thread again if the first observation was later than this. */
-#define LATE_NS		300000UL
+#define LATE_NS 300000UL
 /* Limit of memory for the stacks of all threads; stacks beyond it are walked each time. */
 #define STACK_BYTES_MAX (64u << 20)
 

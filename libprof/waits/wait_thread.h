@@ -126,16 +126,16 @@ struct wait_thread {
 	bool is_asleep;
 	/* At the last observation the thread ran, and it had waited since the previous one. */
 	bool is_awake;
-	bool is_gone;	 /* the thread has ended */
-	bool is_over;	 /* its totals were recorded */
+	bool is_gone;		    /* the thread has ended */
+	bool is_over;		    /* its totals were recorded */
 	char comm[WIRE_COMM_BYTES]; /* name when it was last read */
 	/* Value of reader->announced when the thread was last recorded. */
 	uint32_t announced;
 	/* CLOCK_MONOTONIC when the account of this thread's time began. */
 	uint64_t begun_ns;
-	struct procfs_clock begun;  /* kernel's clocks at begun_ns */
-	uint64_t seen_ns;	    /* time of the last observation */
-	struct procfs_clock seen;   /* kernel's clocks at seen_ns */
+	struct procfs_clock begun; /* kernel's clocks at begun_ns */
+	uint64_t seen_ns;	   /* time of the last observation */
+	struct procfs_clock seen;  /* kernel's clocks at seen_ns */
 	/*
 	 * Time waited that is assigned to no stack yet, in ns. Negative if too much was assigned.
 	 */
@@ -147,8 +147,8 @@ struct wait_thread {
 	uint64_t asleep_ns, ready_ns, unknown_ns;
 	/* Remainder below one period at the last record, in ns. */
 	uint64_t remaining_ns;
-	uint64_t recorded_ns;  /* time of the last record */
-	uint64_t paused_ns;    /* ns waited during pauses */
+	uint64_t recorded_ns; /* time of the last record */
+	uint64_t paused_ns;   /* ns waited during pauses */
 	/* Innermost frame first; that frame is a WIRE_FRAME_WAIT. NULL: no stack. */
 	uint64_t *stack;
 	uint32_t frames;

@@ -21,8 +21,8 @@
 #define ROUND_NS 50000000ULL
 /* ns from a round to the second observation of threads that ran. */
 #define AGAIN_NS 200000ULL
-/* interval of recording */
-#define TELL_NS	 NS_PER_S
+/* Accounted time is recorded at this interval. */
+#define TELL_NS NS_PER_S
 
 /*
  * Budget for all observations in thousandths of a CPU, and the largest unused budget that is kept.
@@ -30,7 +30,7 @@
 #define SHARE_PERMILLE 15
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
 /* First estimate of the CPU time of one observation, in ns. */
-#define LOOK_NS	       15000
+#define LOOK_NS 15000
 
 /*
  * Wait this long for a thread's number. A thread without a number after that has no ring; a thread
@@ -46,7 +46,7 @@ struct process {
 	struct process *next;
 	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t activity;	     /* activity() at the last check */
+	uint64_t activity; /* activity() at the last check */
 	/* thread_count() at the last check. */
 	unsigned links;
 	/* Time of the last check that found that the process had run. */
@@ -57,7 +57,7 @@ struct process {
 	uint64_t listed_ns;
 	/* A thread has ended or could not be added, so the list is incomplete. */
 	bool has_changed;
-	bool has_left;		     /* has begun to exit or exec */
+	bool has_left; /* has begun to exit or exec */
 	/* A thread has slept on a futex that may be a lock. */
 	bool has_locks;
 	/*
