@@ -169,7 +169,7 @@ enum flameprof_status {
 	FLAMEPROF_SIGNAL_LOST = 6
 };
 
-/* Returns what the profiler is doing. Context: signal-safe, any thread. */
+/* Returns the profiler's state. Context: signal-safe, any thread. */
 FLAMEPROF_API enum flameprof_status flameprof_status(void);
 
 /*

@@ -223,9 +223,14 @@ struct flameprof_vm_frame {
 
 /* Where a picture shows the recorded frames. */
 enum flameprof_vm_place {
-	/* On a root "[vm]" of their own, beside the thread's native samples. */
+	/*
+	 * The recorded frames have a root "[vm]" of their own, beside the thread's native samples.
+	 */
 	FLAMEPROF_VM_BESIDE = 0,
-	/* Above the thread's native frames, up to the caller of flameprof_record_vm_stack(). */
+	/*
+	 * The recorded frames are above the thread's native frames, which end with the caller of
+	 * flameprof_record_vm_stack().
+	 */
 	FLAMEPROF_VM_ABOVE = 1
 };
 

@@ -16,8 +16,8 @@
 #define FNV_PRIME 0x100000001b3ULL
 
 /*
- * Continue @hash (FNV_BEGIN at first) with @text up to its NUL, which is not hashed, or @bytes_max
- * bytes. Returns the new hash.
+ * Returns @hash (FNV_BEGIN at first) continued with the bytes of @text up to its NUL, which is not
+ * hashed, or up to @bytes_max bytes.
  */
 static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_max)
 {
@@ -26,7 +26,7 @@ static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_ma
 	return hash;
 }
 
-/* Continue @hash (FNV_BEGIN at first) with @count bytes. Returns the new hash. */
+/* Returns @hash (FNV_BEGIN at first) continued with @count bytes. */
 static inline uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
 {
 	const uint8_t *byte = bytes;

@@ -79,7 +79,7 @@ static int may_write(int folder, const struct stat *entry)
 	return (!S_ISREG(entry->st_mode) && !S_ISFIFO(entry->st_mode)) || is_trusted(folder, entry);
 }
 
-/* Move the first component of `rest` into `name`; "" if none is left. */
+/* Move the first component of `rest` to `name`. If no component is left, `name` becomes "". */
 static int next_name(struct walk *walk)
 {
 	size_t slashes = strspn(walk->rest, "/");
@@ -169,7 +169,7 @@ static int step_component(struct walk *walk)
 	if (!walk->name[0])
 		return -EISDIR;
 	if (*walk->rest) {
-		/* O_DIRECTORY makes an automounter mount the folder. */
+		/* Open with O_DIRECTORY, which makes an automounter mount the folder. */
 		entry = open_entry(walk->folder, walk->name, O_NOFOLLOW | O_DIRECTORY);
 		if (entry != -ENOTDIR)
 			return enter_folder(walk, entry);

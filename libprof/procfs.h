@@ -41,7 +41,7 @@ struct procfs_birth {
 	char state;	      /* as in procfs_state() */
 };
 
-/* Returns 0, or -ESRCH with *@out unchanged. */
+/* Read parent, start time and state of @pid. Returns 0, or -ESRCH with *@out unchanged. */
 int procfs_birth(pid_t pid, struct procfs_birth *out);
 
 /* Returns the pid of @pid in the innermost of its pid namespaces; @pid itself if unknown. */

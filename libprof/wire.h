@@ -442,7 +442,9 @@ struct wire_slot {
 };
 
 /* ---- counters of a run ----------------------------------------------------------------------- */
-/* All counters of wire_counters.def, of one image, of a run, or of several runs. */
+/*
+ * All counters of wire_counters.def: sums over one process image, one profile or several profiles.
+ */
 struct wire_counters {
 #define COUNTER(name, message, hint) uint64_t name;
 #include "libprof/wire_counters.def"
@@ -563,7 +565,7 @@ struct wire_block {
 
 #define WIRE_RECORD_MAX (sizeof(struct wire_sample) + 8 * WIRE_MAX_DEPTH)
 
-/* Head of a record in a sample ring; `frames` words follow, innermost first. */
+/* Head of a record in a sample ring. `frames` words of 64 bits follow, innermost frame first. */
 struct wire_sample {
 	uint32_t bytes;	  /* of the whole record, a multiple of 8 */
 	/* The ring's thread number when the record was written. */
@@ -629,7 +631,7 @@ struct wire_module {
 /* This library: the frames of its wrapper functions are left out of stacks. */
 #define WIRE_MODULE_SELF 4u
 
-/* Announces generated code; written before the first sample in it. */
+/* A record that announces generated code; written before the first sample in that code. */
 struct wire_code {
 	struct wire_control control;
 	/* Code-space address of the first byte. */
@@ -697,7 +699,7 @@ static inline uint64_t wire_function_bytes(uint32_t flags)
 	return flags & WIRE_FUNCTION_LINES ? WIRE_LANGUAGE_LINES : 1;
 }
 
-/* A mark that the program set with flameprof_mark(). */
+/* A record of a mark that the program set with flameprof_mark(). */
 struct wire_mark {
 	struct wire_control control;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */

@@ -106,7 +106,7 @@ static inline enum wire_control_step wire_control_read(
 		wire_copy(record->raw, ring + offset, bytes);
 		is_whole = wire_control_is_whole(record);
 	}
-	/* Writers rely on free bytes being zero. */
+	/* Zero the bytes, because writers rely on free bytes being zero. */
 	memset(ring + offset, 0, bytes);
 	__atomic_store_n(&slot->control_tail, tail + bytes, __ATOMIC_RELEASE);
 	return is_whole ? WIRE_CONTROL_TAKEN : WIRE_CONTROL_SKIPPED;

@@ -228,7 +228,7 @@ static inline const char *wire_drain_frames(
 	       sizeof(struct wire_sample);
 }
 
-/* Move behind the current record of @bytes. */
+/* Move the reader's position behind the current record of @bytes. */
 static inline void wire_drain_skip(
 	struct wire_drain *drain, struct wire_drain_pass *pass, uint32_t bytes)
 {
@@ -237,9 +237,9 @@ static inline void wire_drain_skip(
 }
 
 /*
- * End the pass: tell the ring's thread how many bytes were read, and free the newest block, too, if
- * all of it was read and no record is being written. Then free the ring if its thread has ended.
- * Returns 1 if the ring was freed.
+ * End the pass: store for the ring's thread how many bytes were read, and free the newest block,
+ * too, if all of it was read and no record is being written. Then free the ring if its thread has
+ * ended. Returns 1 if the ring was freed.
  */
 static inline int wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {

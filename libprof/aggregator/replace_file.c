@@ -46,7 +46,10 @@ static int write_and_rename(const struct followed *target, const struct stat *ol
 	if (fd < 0)
 		return fd;
 	error = write(context, fd);
-	/* Keep the mode of the old file, as overwriting it would. */
+	/*
+	 * Give the new file the mode of the old one, because overwriting the old file would have
+	 * kept it.
+	 */
 	if (!error && old && fchmod(fd, old->st_mode & 0777) && errno != EPERM)
 		error = -errno;
 	/* Some file systems report a full disk only at close(). */

@@ -41,7 +41,10 @@ static int is_writable(flameprof_function **table, size_t n)
 
 	if (maps_open(&maps))
 		return 0;
-	/* The mappings are sorted by address, so one that starts behind `at` leaves a gap. */
+	/*
+	 * The mappings are sorted by address. If the next one starts behind `at`, there is a gap
+	 * before it, which cannot be written.
+	 */
 	while (at < end && maps_next(&maps, &mapping) && mapping.start <= at) {
 		if (mapping.end <= at)
 			continue;

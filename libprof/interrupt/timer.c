@@ -354,7 +354,10 @@ static void join_timer(pthread_t id)
 {
 	int before;
 
-	/* pthread_join() is a cancellation point, and the caller may hold the lock. */
+	/*
+	 * Disable cancellation, because pthread_join() is a cancellation point and the caller may
+	 * hold the lock.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	libc_calls.pthread_join(id, NULL);
 	pthread_setcancelstate(before, NULL);

@@ -11,7 +11,7 @@
 
 #define VARINT_MAX 10
 #define FIELD_MAX  (1u << 29) /* one past the highest field number */
-/* Write to the sink once the buffer has this many bytes. */
+/* Write the buffer to the sink when it has this many bytes. */
 #define PIECE_BYTES 32768u
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static int read_long_varint(struct protobuf *in, uint64_t *value)
 	return -EBADMSG;
 }
 
-/* Returns 0, or -EBADMSG with @in unchanged. */
+/* Read a varint. Returns 0, or -EBADMSG with @in unchanged. */
 static inline int read_varint(struct protobuf *in, uint64_t *value)
 {
 	/* Most varints have one byte. */

@@ -141,7 +141,7 @@ static unsigned utf8_bytes(const uint8_t *s)
 	for (unsigned i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong form, surrogate, or beyond U+10FFFF. */
+	/* Refuse overlong forms, surrogates and characters beyond U+10FFFF. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;

@@ -396,8 +396,9 @@ static int find_cause(int directory, const char *file, char *const *environment)
 }
 
 /*
- * Does what find_cause() does for a name without '/', in each folder of PATH. Executability is
- * checked by faccessat(), so the file may differ from the one that execvp() starts.
+ * Search @file, a name without '/', in each folder of PATH. Returns find_cause() of the first
+ * executable file for which find_cause() does not fail, or -errno. execvp() may start another file,
+ * because only an exec shows whether a file can be executed.
  */
 static int find_cause_along_path(const char *file, char *const *environment)
 {

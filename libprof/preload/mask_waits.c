@@ -175,7 +175,7 @@ PRELOAD_EXPORT int ppoll(
 	WAIT(mask, SYS_ppoll, next, fds, count, timeout, mask);
 }
 
-/* ppoll() of programs that are built with _FORTIFY_SOURCE. */
+/* The variant of ppoll() that programs call if they are built with _FORTIFY_SOURCE. */
 PRELOAD_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 	const sigset_t *mask, size_t bytes)
 {

@@ -26,10 +26,16 @@ void preload_make_key(void);
  */
 void preload_resolve_masks(void);
 
-/* Look up sigsuspend(), which garbage collectors call in handlers to stop threads. */
+/*
+ * Look up the next definition of sigsuspend() in advance, because garbage collectors call it in
+ * signal handlers to stop threads.
+ */
 void preload_resolve_sigsuspend(void);
 
-/* Look up _exit() and execve(), which most fork children call. Context: not a handler. */
+/*
+ * Look up the next definitions of _exit() and execve() in advance, once in the parent, because most
+ * fork children call one of them. Context: not a handler.
+ */
 void preload_resolve_leave(void);
 
 /*

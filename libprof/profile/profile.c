@@ -20,7 +20,10 @@
 
 #include "libprof/profile/tables.h"
 
-/* Part of a profile's memory that is reserved for names. */
+/*
+ * Part of a profile's memory limit that is reserved for names: 1/NAMES_DIVISOR, at least
+ * NAMES_BYTES_MIN.
+ */
 #define NAMES_DIVISOR	16
 #define NAMES_BYTES_MIN 16384u
 

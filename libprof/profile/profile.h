@@ -68,7 +68,8 @@ struct profile_image {
 	/* Resident memory of the largest of these children. */
 	uint64_t children_kib;
 	/*
-	 * Weight that was sampled after the image's end, beyond the weight that was credited there.
+	 * Weight that was sampled after the image's end, beyond the weight that was recorded as due
+	 * there.
 	 */
 	uint64_t after_leave;
 	/* Weight that was delivered but dropped, torn or paused. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: clocks by raw system calls, but for the vDSO's monotonic clock. */
+/* ASYNC-SIGNAL-SAFE: clocks are read by raw system calls, CLOCK_MONOTONIC by the vDSO. */
 #ifndef LIBPROF_SAMPLER_CLOCK_H
 #define LIBPROF_SAMPLER_CLOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: looked at from handlers and on exit paths. */
+/* ASYNC-SIGNAL-SAFE: used by handlers and on exit paths. */
 /*
  * Finds seccomp filters whose installation the library did not see: filters that the program
  * installed by a system call instruction of its own, not through libc. Such a filter shows only in

@@ -297,7 +297,7 @@ static int always_allows(
 
 int filter_allows(struct filter *filter, const struct filter_call *call)
 {
-	/* Accumulator, index and memory begin as zeros. */
+	/* A filter starts with zeros in its accumulator, index register and memory. */
 	struct registers registers = {0};
 	struct run run = {.filter = filter, .call = call, .steps = STEPS_MAX};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: this is the handler. */
+/* ASYNC-SIGNAL-SAFE: the signal handler. */
 /*
  * The signal handler: at each expiry of a thread's timer, walk the stack into the thread's ring and
  * commit the sample. The common path makes no system call.
@@ -462,8 +462,8 @@ static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t
 
 /*
  * Runs on the interrupted stack, or on the thread's alternate stack, and may use only little of it.
- * So the walk runs on another stack. If none is free, no sample is taken; its weight is credited at
- * the thread's end (thread.c).
+ * So the walk runs on another stack. If none is free, no sample is taken; thread.c records its
+ * weight at the thread's end.
  */
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {

@@ -59,7 +59,10 @@ struct sampler_thread {
 	uint64_t image; /* image of the session of the claim */
 	/* Atomic: 1 while the timer exists. The thread that clears it must delete the timer. */
 	uint32_t active;
-	/* 1: sampler_disarm_all() deleted the timer, and the due samples are not credited yet. */
+	/*
+	 * 1: sampler_disarm_all() deleted the timer, and the weight of due samples is not recorded
+	 * yet.
+	 */
 	uint32_t is_disarmed;
 	uint32_t number;      /* within the image, from 1 */
 	int32_t tid;
@@ -352,8 +355,8 @@ struct sampler_thread *sampler_thread_that_forked(void);
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
 /*
- * End the sampling of the calling thread: delete its timer, credit due samples that were not
- * delivered, end its ring. Context: the thread itself, not a handler.
+ * End the sampling of the calling thread: delete its timer, record the weight of due samples that
+ * were not delivered (WIRE_KIND_CREDIT), end its ring. Context: the thread itself, not a handler.
  */
 void sampler_thread_end(struct sampler_thread *thread);
 

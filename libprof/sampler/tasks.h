@@ -27,7 +27,7 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
 struct sampler_thread *tasks_begin_self(struct sampler_thread *thread);
 
 /*
- * Read /proc/self/task: arm threads that are not armed; credit and end threads that are gone.
+ * Read /proc/self/task: arm threads that are not armed; end the sampling of threads that are gone.
  * Returns 0, or -errno if the list cannot be read. Context: one thread at a time, not a handler.
  */
 int tasks_rescan(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: handlers look threads up. */
+/* ASYNC-SIGNAL-SAFE: used by handlers to find threads. */
 /*
  * A thread in the sampler. Its ring is claimed before the thread is created, and the thread makes
  * its timer itself. At its end, the weight of due samples that were not delivered is written as a
@@ -470,7 +470,10 @@ static int report_thread_end(const struct sampler_thread *thread, uint64_t cpu_n
 	       thread_index(thread) < WIRE_RINGS / 2;
 }
 
-/* End the ring of @thread. It is released when the reader has drained it. */
+/*
+ * End the ring of @thread. The ring is released when the reader has drained it, or at once if it is
+ * empty and the reader need not read the thread's end.
+ */
 static void end_ring(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	thread->ring->exit_credit = 0;

@@ -111,7 +111,10 @@ int flameprof_mark(const char *name)
 		return -EINVAL;
 	if (injected_is_there())
 		return injected.mark(name);
-	/* Increment before the check, because the end of sampling waits until `markers` is 0. */
+	/*
+	 * Increment `markers` before checking whether this process is sampled, because the end of
+	 * sampling waits until `markers` is 0.
+	 */
 	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
 	if (sampler_is_this_process())
 		error = put_mark(name);

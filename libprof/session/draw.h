@@ -63,7 +63,7 @@ int find_flamerun(char out[PATH_MAX]);
  */
 int draw_profile(const char *profile, const char *path, int has_waits);
 
-/* ---- names that keep their place ------------------------------------------------------------- */
+/* ---- absolute paths -------------------------------------------------------------------------- */
 
 /*
  * Make @path absolute, so that it stays valid if the program changes its folder, as daemons do.

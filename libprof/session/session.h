@@ -115,8 +115,8 @@ void session_end_by_itself(enum flameprof_status reason);
 void session_disarm(void);
 
 /*
- * Disarm all threads, wait for running handlers, and credit the samples that are due. Context: one
- * thread at a time.
+ * Disarm all threads, wait for running handlers, and record the weight of samples that are due.
+ * Context: one thread at a time.
  */
 void session_quiesce(void);
 

@@ -152,7 +152,7 @@ static struct process *new_process(struct waits *waits)
 }
 
 /*
- * Keep the memory for the next process, because new pages would cost much in a series of short
+ * Keep the memory for the next process, because new pages would cost much if there are many short
  * processes.
  */
 static void free_process(struct waits *waits, struct process *process)
