@@ -329,8 +329,9 @@ struct wire_arena {
 	uint32_t event_period_ns;
 	uint32_t event_rests;
 	/*
-	 * Atomic counters, by pid modulo WIRE_CLAIMS: the number of slots claimed so far. They show
-	 * that an image began and ended between two scans of the slots.
+	 * Atomic: claims[pid % WIRE_CLAIMS] counts the slots that processes with such pids have
+	 * claimed so far. It shows flamerun that an image began and ended between two scans of the
+	 * slots.
 	 */
 	uint8_t claims[WIRE_CLAIMS];
 };

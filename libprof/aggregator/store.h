@@ -51,8 +51,8 @@ void store_add_batch(struct flameprof_profile *profile, const struct batch *batc
 	struct store_result *result);
 
 /*
- * Add @sample, a wait with @frames, of process image @image. Name the leaf frame after the reason
- * of the wait.
+ * Add @sample, which shows a waiting thread with @frames, of process image @image. Name the leaf
+ * frame after the reason of the wait.
  */
 void store_add_wait(struct flameprof_profile *profile, uint64_t image,
 	const struct wire_sample *sample, const uint64_t *frames, struct store_result *result);

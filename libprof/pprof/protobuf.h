@@ -136,8 +136,8 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_WAIT_KIND	   "wait"
 
 /*
- * File names of mappings that have no file: of announced code, and of functions of virtual
- * machines.
+ * Names that stand for a file in the mapping of announced code and in the mapping of virtual
+ * machines' functions.
  */
 #define PPROF_GENERATED_FILE "[generated code]"
 #define PPROF_MACHINE_FILE   "[vm]"

@@ -177,7 +177,10 @@ static int needs_guard(int signal, const struct sigaction *action)
 
 	return signal > 0 && signal <= SIGNALS && action->sa_flags & SA_ONSTACK &&
 	       is_handler(action) &&
-	       /* A program that profiles itself controls its masks. */
+	       /*
+	        * If a program that profiles itself masks our signal, leave its action unchanged,
+	        * because such a program controls its masks.
+	        */
 	       !(sampler_is_hosted() && is_masked) && sampler_is_this_process();
 }
 

@@ -99,8 +99,8 @@ int own_signal_install(void)
 
 	if (!own_signal_is_displaced()) {
 		/*
-		 * Set owns_signal also here, because a child may have been forked in the middle of
-		 * this function.
+		 * A child that was forked in the middle of this function has our handler, but not
+		 * `owns_signal`, so set it here.
 		 */
 		__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
 		return 0;

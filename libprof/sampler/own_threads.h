@@ -25,7 +25,10 @@ int own_threads_contain(uint32_t tid);
 uint32_t own_threads_begun(void);
 int own_threads_are_known(uint32_t begun);
 
-/* Remove ended threads, because the kernel may reuse their ids. Context: any thread. */
+/*
+ * Remove the ids of own threads that have ended, because the kernel may reuse the ids. Context: any
+ * thread.
+ */
 void own_threads_remove_dead(void);
 
 /*

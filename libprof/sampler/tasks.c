@@ -304,7 +304,9 @@ static int arm_task(uint32_t tid)
 
 /* State of one scan. */
 struct round {
-	/* Result of own_threads_begun() before the list was read. */
+	/*
+	 * Threads in the list that may be the profiler's own. They are skipped until that is known.
+	 */
 	uint32_t begun;
 	uint32_t listed;  /* threads in the list */
 	/* Threads in the list that may be the profiler's own, or not. */

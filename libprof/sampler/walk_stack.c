@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: used by the handler. */
 /*
- * A pool of stacks for the handler's walks: one for each thread, but at most a few for each CPU. A
- * stack for every thread would cost 12 KiB and two mappings each, with thousands of threads, and
- * threads of a raw clone(CLONE_VM) that share thread-local storage would share a stack.
+ * A pool of stacks for the handler's walks: one for each thread, but at most a few for each CPU.
+ * One stack for every thread would cost 12 KiB and two mappings each, which is much for thousands
+ * of threads. A stack cannot be found by thread-local storage, because threads of a raw
+ * clone(CLONE_VM) may share that storage.
  *
  *	| guard | stack 0      | guard | stack 1      | ...     each pair mapped by itself
  *	  4 KiB   STACK_BYTES

@@ -184,7 +184,9 @@ struct settings {
 	uint32_t is_paused;
 };
 
-/* Fill in @settings. @options NULL: all defaults. Returns 0, or -EINVAL for unknown values. */
+/*
+ * Fill in @settings from @options (NULL: all defaults). Returns 0, or -EINVAL for unknown values.
+ */
 int settings_from_options(struct settings *settings, const struct flameprof_options *options);
 
 #endif

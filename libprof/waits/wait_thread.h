@@ -124,7 +124,10 @@ struct wait_thread {
 	int clock, call;
 	/* At the last observation the thread slept, on `stack`. */
 	bool is_asleep;
-	/* At the last observation the thread ran, and it had waited since the previous one. */
+	/*
+	 * At the last observation the thread did not sleep, and it had waited at some time since
+	 * the previous observation.
+	 */
 	bool is_awake;
 	bool is_gone;		    /* the thread has ended */
 	bool is_over;		    /* its totals were recorded */

@@ -204,8 +204,8 @@ static void begin_process(struct waits *waits, const struct process *process)
 }
 
 /*
- * Set the begin of @thread, which has not been observed yet: it began at @begun_ns with its clocks
- * at 0.
+ * Set the begin of @thread, which has not been observed yet, to @begun_ns, when the kernel's clocks
+ * of the thread were 0.
  */
 static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 {
@@ -490,7 +490,7 @@ static struct process **find_process(struct waits *waits, const void *target)
 	return at;
 }
 
-/* Record a thread that was never observed: its times, and that it waited for an unknown reason. */
+/* Record a thread that was never observed. The reason of its waits is unknown. */
 static void record_unseen(
 	struct waits *waits, const struct process *process, const struct waits_end *end)
 {
