@@ -36,10 +36,11 @@
 
 /*
  * Bits of the cookie that change how a program runs. WIRE_COOKIE_ELAPSED: the timers' clock is
- * CLOCK_MONOTONIC at `clock_hz`. WIRE_COOKIE_EVENTS: perf events of flamerun, not timers, signal
- * the program's threads. WIRE_COOKIE_KERNEL: a sample of time in the kernel is marked with
- * WIRE_FRAME_IN_KERNEL. The bits are in the environment (WIRE_ENV) and not only in the arena,
- * because every profiled process can write to the arena, but none to another one's environment.
+ * CLOCK_MONOTONIC at `clock_hz`. WIRE_COOKIE_EVENTS: perf events of flamerun signal the program's
+ * threads, in addition to their timers. WIRE_COOKIE_KERNEL: a sample of time in the kernel is
+ * marked with WIRE_FRAME_IN_KERNEL. The bits are in the environment (WIRE_ENV) and not only in the
+ * arena, because every profiled process can write to the arena, but none to another one's
+ * environment.
  *
  * WIRE_COOKIE_ELAPSED is for tests alone, so that a test knows the number of samples. The shipped
  * library has it, behind a hidden option, so that tests run the same library as users.
@@ -373,8 +374,8 @@ struct wire_slot {
 	/* 1: `pid` is of another pid namespace than flamerun's. */
 	uint32_t namespaced;
 	/*
-	 * Address of a copy of `image` in the process's memory. flamerun reads it there to check
-	 * that pid still is this image.
+	 * Address of a copy of `image` in the process's memory. flamerun and the library recognise
+	 * the process by reading it.
 	 */
 	uint64_t image_at;
 	/* The sampling signal; 0: its default action is about to end the process. */
@@ -520,7 +521,7 @@ struct wire_ring {
 	/* Number of the thread within the image, from 1; not reused. */
 	uint32_t thread;
 	uint32_t tid;
-	/* Oldest block + 1; stored before `head` becomes non-zero. */
+	/* First block of the list + 1; stored before `head` becomes non-zero. */
 	uint32_t first;
 	uint64_t start_ns;
 	/* Name of the thread at its start and end, perhaps also in between. */

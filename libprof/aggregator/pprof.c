@@ -102,7 +102,7 @@ static void write_modules(struct writing *w)
 /*
  * Write announced code as functions with the same numbers as in the catalogue, one mapping around
  * all generated code, and one mapping for functions of virtual machines. system_name stays empty,
- * because readers would demangle a C++ name there.
+ * because readers demangle a name that equals its system_name as C++.
  */
 static void write_announced(struct writing *w)
 {

@@ -27,7 +27,7 @@ struct flameprof_profile;
 struct batch {
 	uint32_t tid;
 	uint32_t ring;
-	/* owner of the ring, which is the process image that the profiler samples */
+	/* Image number of the ring's owner; it changes with each start of the profiler. */
 	uint64_t image;
 	char comm[WIRE_COMM_BYTES];
 	uint32_t bytes; /* of `records` */

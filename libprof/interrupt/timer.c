@@ -11,9 +11,9 @@
  *   ENDED     the thread has left, and must be joined before the next one is made
  *
  * The timer must not be the last thread, because a process ends with its last thread. So each
- * registered thread, when it ends and no thread gets ticks, ends the timer and waits for its end.
- * Otherwise an idle timer waits for a second before it leaves, because making a thread is
- * expensive.
+ * thread that was ever registered, when it ends and no thread gets ticks, ends the timer and waits
+ * for its end. Otherwise an idle timer waits for a second before it leaves, because making a thread
+ * is expensive.
  */
 #include "libprof/interrupt/timer.h"
 

@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 enum elf_program_kind {
-	/* Its loader is glibc's, judged by the loader's name. */
+	/* The program's loader is glibc's, judged by the loader's name. */
 	ELF_PROGRAM_DYNAMIC,
 	ELF_PROGRAM_LOADER,	/* ld.so itself, run as "ld.so ./program" */
 	ELF_PROGRAM_STATIC,	/* has no loader for libraries */
 	/*
-	 * Its loader is another C library's, or it is such a loader. It cannot start with this
-	 * library.
+	 * The program's loader is another C library's, or the program is such a loader. It cannot
+	 * start with this library.
 	 */
 	ELF_PROGRAM_OTHER_LIBC,
 	/*
-	 * It needs no library. Such a program, e.g. of Go without cgo, makes threads and signal
-	 * handlers by system calls.
+	 * The program needs no library. Such a program, e.g. of Go without cgo, makes threads and
+	 * signal handlers by system calls.
 	 */
 	ELF_PROGRAM_NO_LIBC,
 	/* Another CPU, word size or byte order; the fields below `machine` are not filled in. */

@@ -274,7 +274,7 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 	if (forked)
 		before = *forked;
 	/*
-	 * If fork_prepare() did not run in this process's parent, a raw clone(2) made the parent,
+	 * If the process that forked is not the process that was sampled, a raw clone(2) made it,
 	 * as bubblewrap does to enter a new PID namespace. Then flamerun may not see the pids of
 	 * this process.
 	 */

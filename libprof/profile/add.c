@@ -87,7 +87,10 @@ struct found {
 	uint32_t thread;	       /* index + 1, 0: missing */
 	/* Remembered facts of a thread that has no entry, or NULL. */
 	struct profile_thread *recent;
-	/* 1: the thread gets no entry of its own, because no more times are kept. */
+	/*
+	 * 1: times are no longer kept, so the weight goes to the entry of all such threads (number
+	 * 0).
+	 */
 	int is_unshown;
 	/* Number of frames whose nodes were found, from the outermost frame on. */
 	uint32_t depth;

@@ -108,7 +108,7 @@ struct profile_node {
 	uint32_t frame_low, frame_high;
 };
 
-/* A stack, distinct by thread, node, kind and end. 28 bytes. */
+/* A distinct stack: no two have equal thread, node, kind and end. 28 bytes. */
 struct profile_stack {
 	uint64_t weight;
 	uint32_t thread;    /* index */

@@ -100,7 +100,7 @@ void confined_expect(void);
  */
 int confined_in_child(void);
 
-/* Note that such a child has installed a filter. */
+/* Note that a vfork child, or a child that libc did not make, has installed a filter. */
 void confined_set_outside_libc(void);
 
 /*

@@ -102,8 +102,8 @@ static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 }
 
 /*
- * Continue the walk at @at, for which the unwinder has no rule, by the runtime that generated the
- * code. Look for that runtime if none is known yet. Returns 1 if the walk continues.
+ * Ask the runtime that generated the code of frame @at for its caller. If no such runtime is known
+ * yet, look for one. Returns as UNWIND_ASK (unwind/unwind_core.h).
  */
 static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 {

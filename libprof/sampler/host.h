@@ -54,8 +54,9 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 sighandler_t guard_program_handler(int signal, sighandler_t handler);
 
 /*
- * Returns 1 if a handler during which our signal was blocked has just returned to @registers. Then
- * the sample was deferred by that handler. Forgets that return. Context: the thread's handler.
+ * Returns 1 if @registers are those to which a handler has just returned during which our signal
+ * was blocked. Then the sample was due before that handler began. Clears the recorded return, so
+ * that a second call returns 0. Context: the thread's handler.
  */
 int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers);
 

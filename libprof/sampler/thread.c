@@ -296,7 +296,9 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
-	/* In a fork child, `self` is set already, to the parent's value, which is the same. */
+	/*
+	 * In a fork child, `self` already has the parent's value, which is valid in the child, too.
+	 */
 	if (!thread->self)
 		thread->self = (uintptr_t)pthread_self();
 	thread->thread_pointer = (uintptr_t)__builtin_thread_pointer();

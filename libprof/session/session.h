@@ -31,7 +31,10 @@
 
 enum session_phase {
 	SESSION_IDLE = 0,
-	/* A thread is starting the session; for other functions the phase is still like IDLE. */
+	/*
+	 * One thread is starting the session. flameprof_start() of another thread returns -EBUSY;
+	 * all other functions act as in SESSION_IDLE.
+	 */
 	SESSION_STARTING = 1,
 	SESSION_LIVE = 2,
 	SESSION_STOPPING = 3,

@@ -458,8 +458,8 @@ static int start_thread(void)
 }
 
 /*
- * Start the child's snapshot thread. Registered after the session's fork handler, so that it runs
- * after it.
+ * Start the snapshot thread in a fork child. This handler is registered after the session's fork
+ * handler, so that it runs after that handler.
  */
 static void fork_child(void)
 {

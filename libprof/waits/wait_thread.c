@@ -33,7 +33,10 @@
 #define TRIES 2 /* walks until one is undisturbed */
 /* ns: do not observe a thread again if the first observation was later than this. */
 #define LATE_NS 300000UL
-/* Limit of memory for the stacks of all threads; stacks beyond it are walked each time. */
+/*
+ * Limit of memory for the stacks of all threads. A stack that does not fit is not kept, so it is
+ * walked at each observation.
+ */
 #define STACK_BYTES_MAX (64u << 20)
 
 /* ---- files ----------------------------------------------------------------------------------- */

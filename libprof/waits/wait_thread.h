@@ -232,7 +232,7 @@ void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu
  */
 void wait_thread_add_sleep(struct wait_thread *thread, uint64_t now_ns);
 
-/* Record the times that are accounted for. */
+/* Write samples for the times of @thread that are accounted for and not recorded yet. */
 void wait_thread_record(
 	struct wait_reader *reader, struct wait_thread *thread, const struct wait_process *process);
 
