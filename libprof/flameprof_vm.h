@@ -96,9 +96,9 @@ struct flameprof_interrupt_options {
 	uint64_t period_ns;
 	flameprof_interrupt_function *function;
 	void *context;
-	/* as in flameprof_interrupt_register() */
+	/* As in flameprof_interrupt_register(). */
 	unsigned char *vm_flag;
-	/* as in flameprof_interrupt_register_call() */
+	/* As in flameprof_interrupt_register_call(). */
 	void (*tick)(void *context);
 	void *tick_context;
 	uint64_t reserved[4]; /* zero */

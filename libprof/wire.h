@@ -510,7 +510,7 @@ enum wire_ring_state {
  */
 #define WIRE_HEAD_WRITING     (1ULL << 63) /* being written, or torn */
 #define WIRE_HEAD(block, end) ((uint64_t)((block) + 1) << 32 | (uint32_t)(end))
-/* for a head other than 0 */
+/* The head must not be 0. */
 #define WIRE_HEAD_BLOCK(head) ((uint32_t)((head) >> 32 & 0x7fffffff) - 1)
 #define WIRE_HEAD_END(head)   ((uint32_t)(head))
 

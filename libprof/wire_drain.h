@@ -52,7 +52,7 @@ struct wire_drain_pass {
 enum wire_drain_step {
 	WIRE_DRAIN_EMPTY,
 	WIRE_DRAIN_RECORD,
-	/* the ring's other records were skipped */
+	/* A record is damaged; all other records of the ring were skipped. */
 	WIRE_DRAIN_DAMAGED,
 };
 

@@ -171,7 +171,7 @@ static void append_item(struct queue *queue, struct queue_item *item)
 	queue->last = item;
 }
 
-/* @item must be in the queue. Context: the queue's lock is held. */
+/* Remove @item, which must be in the queue. Context: the queue's lock is held. */
 static void unlink_item(struct queue *queue, const struct queue_item *item)
 {
 	struct queue_item *before = NULL;

@@ -88,7 +88,7 @@ struct queue {
 	size_t limit_bytes;
 	/* Largest batch: an eighth of the limit, but at least one record of the largest size. */
 	size_t batch_bytes;
-	/* process image whose rings are drained */
+	/* Number of the process image whose rings are drained. */
 	uint64_t image;
 	pthread_mutex_t lock;
 	struct wire_drain drain;

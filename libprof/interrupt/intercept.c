@@ -53,7 +53,7 @@ struct known_stub {
 	flameprof_function *stub; /* NULL: empty */
 };
 
-/* protects the three variables below */
+/* Protects the three variables below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known_stub *known_stubs;
 /* Number of entries, a power of two, or 0. Less than 3/4 of them are used. */

@@ -149,12 +149,12 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 /* Prefixes of comments. Each comment of a profile holds one fact, which follows the prefix. */
 #define PPROF_COMMENT_TITLE   "title: "
-/* followed by the filters that left out stacks and frames */
+/* Followed by the filters that left out stacks and frames. */
 #define PPROF_COMMENT_FILTERS "filters: "
 #define PPROF_COMMENT_DROPPED "dropped: " /* followed by the dropped weight */
-/* followed by the number of merged runs */
+/* Followed by the number of merged runs of the program. */
 #define PPROF_COMMENT_RUNS "runs: "
-/* followed by milliseconds.microseconds, thread id and text */
+/* Followed by milliseconds.microseconds, thread id and text. */
 #define PPROF_COMMENT_MARK "mark: "
 
 #endif

@@ -370,7 +370,7 @@ static int find_cause(int directory, const char *file, char *const *environment)
 		if (descriptor < 0 || !S_ISREG(status.st_mode))
 			return -EACCES;
 		descriptor = arch_syscall4(SYS_openat, directory, file, O_RDONLY | O_CLOEXEC, 0);
-		/* fexecve(): the file is @directory */
+		/* For fexecve(), @directory is the program's file. */
 		if (descriptor == -ENOENT && directory >= 0) {
 			descriptor = directory;
 			is_open = 1;

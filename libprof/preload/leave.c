@@ -101,7 +101,7 @@ static const struct sampler_thread *thread_before_exec(void)
 	return sampler_is_this_process() ? sampler_thread_self() : preload_thread();
 }
 
-/* State that a failed exec has to restore. */
+/* State that must be restored if the exec fails. */
 struct exec_state {
 	struct preload_handover handover;
 	int restored; /* RESTORED_* */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that the interposers share. An interposer does the library's work and calls the next
- * definition of its function, usually libc's. It never changes a result.
+ * definition of its function, usually libc's. The program gets the results that it would get
+ * without the library.
  */
 #ifndef LIBPROF_PRELOAD_PRELOAD_H
 #define LIBPROF_PRELOAD_PRELOAD_H

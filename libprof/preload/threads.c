@@ -143,7 +143,7 @@ static void arm_with_stack(struct sampler_thread *thread)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t top = (uintptr_t)pthread_self();
-	/* set_start() stored the stack's size here */
+	/* set_start() has stored the size of the thread's stack in stack_hi. */
 	uintptr_t bytes = thread->stack_hi;
 	uintptr_t low;
 

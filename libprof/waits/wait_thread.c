@@ -556,8 +556,8 @@ void wait_thread_end(struct wait_reader *reader, struct wait_thread *thread,
 	if (thread->stack)
 		add_carried(thread);
 	/*
-	 * Time that is still assigned too much was already recorded on another stack; subtract it
-	 * here.
+	 * If too much time was assigned to a stack and is recorded already, subtract it from the
+	 * thread's other times.
 	 */
 	subtract_excess(thread, &thread->ready_ns);
 	subtract_excess(thread, &thread->unknown_ns);
