@@ -216,8 +216,8 @@ static int fits_without(size_t bytes)
 }
 
 /*
- * Stop sampling the process and unmap the pool. Returns 1, or 0 if a handler does not return in
- * time.
+ * Stop sampling the process and unmap the pool. Returns 1. Returns 0, with the pool still mapped,
+ * if a handler does not return in time.
  */
 static int give_pool_up(void)
 {

@@ -204,8 +204,8 @@ static uint32_t find_thread(
 		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
 		/*
-		 * Set only for threads whose ring was claimed at their creation. Other threads are
-		 * older than their rings.
+		 * Only threads whose ring was claimed at their creation (`start` is set) began with
+		 * their ring. Other threads are older than their rings.
 		 */
 		if (thread->start)
 			*begun_ns = thread->ring->start_ns;
