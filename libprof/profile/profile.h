@@ -83,7 +83,7 @@ struct profile_image {
 	struct pages words;
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
-	/* Sampled from outside by flamerun's tracer. */
+	/* Sampled from outside by flamerun's tracer, which found the image running. */
 	uint8_t from_outside;
 	uint8_t end_is_reported;
 	uint8_t left_paused;

@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: called by handlers. */
 /*
  * Threads that are signalled by a perf event of flamerun in addition to their timers. The kernel
- * checks timers at its tick, some 250 times a second; an event interrupts the thread by a hardware
- * timer of its own and need not wait for the tick.
+ * checks timers at its tick, some 250 times a second; an event has a timer of its own, which
+ * interrupts the thread without waiting for the tick.
  */
 #ifndef LIBPROF_SAMPLER_EVENTS_H
 #define LIBPROF_SAMPLER_EVENTS_H
