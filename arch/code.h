@@ -14,7 +14,8 @@ struct arch_code {
 	uint8_t bytes[ARCH_CODE_BYTES];
 	unsigned at;
 	unsigned end;
-	bool exact; /* the pc executes next; its function may not have begun, or called, yet */
+	/* the pc executes next; its function may not have begun, or called, yet */
+	bool exact;
 };
 
 /* Returned by arch_syscall_before(), arch/syscall.h: the number is unknown. */
@@ -53,11 +54,13 @@ static inline unsigned arch_text_read(
  * scratch register that holds a stack pointer, as loops use that probe the stack.
  */
 enum arch_effect {
-	ARCH_EFFECT_UNKNOWN, /* size 0: not decoded; else it changes sp in an unknown way */
+	/* size 0: not decoded; else it changes sp in an unknown way */
+	ARCH_EFFECT_UNKNOWN,
 	ARCH_EFFECT_NONE,
 	ARCH_EFFECT_NOP,
 	ARCH_EFFECT_SP,		/* sp += `value` */
-	ARCH_EFFECT_ALIGN,	/* sp is rounded down to a multiple of `value` */
+	/* sp is rounded down to a multiple of `value` */
+	ARCH_EFFECT_ALIGN,
 	ARCH_EFFECT_SP_FROM_FP, /* sp = fp + `value` */
 	ARCH_EFFECT_FP_FROM_SP, /* fp = sp + `value` */
 	ARCH_EFFECT_PUSH_FP,
@@ -69,13 +72,15 @@ enum arch_effect {
 	ARCH_EFFECT_MARK,	  /* mark = sp + `value` */
 	ARCH_EFFECT_MOVE_MARK,	  /* mark += `value` */
 	ARCH_EFFECT_COMPARE_MARK, /* sp is compared with mark */
-	ARCH_EFFECT_BRANCH,	  /* conditional jump to the next instruction + `value` */
+	/* conditional jump to the next instruction + `value` */
+	ARCH_EFFECT_BRANCH,
 	ARCH_EFFECT_JUMP,	  /* jump to the next instruction + `value` */
 	ARCH_EFFECT_JUMP_INDIRECT, /* jump through a register or memory */
 	ARCH_EFFECT_CALL,	   /* call of the next instruction + `value` */
 	ARCH_EFFECT_CALL_INDIRECT,
 	ARCH_EFFECT_RETURN, /* pops `value` bytes of arguments, too */
-	ARCH_EFFECT_STOP,   /* execution never continues behind it */
+	/* execution never continues behind it */
+	ARCH_EFFECT_STOP,
 };
 
 struct arch_instruction {
@@ -86,10 +91,14 @@ struct arch_instruction {
 
 /* The way from a pc to the caller. Offsets in bytes. */
 struct arch_epilogue {
-	uint32_t cfa; /* from sp up to the CFA, which is the caller's sp */
-	uint32_t ra;  /* from the return address up to the CFA; 0: still in its register */
-	uint32_t fp;  /* from the saved frame pointer up to the CFA; 0: still in its register */
-	bool others;  /* other registers of the caller are on the stack, too */
+	/* from sp up to the CFA, which is the caller's sp */
+	uint32_t cfa;
+	/* from the return address up to the CFA; 0: still in its register */
+	uint32_t ra;
+	/* from the saved frame pointer up to the CFA; 0: still in its register */
+	uint32_t fp;
+	/* other registers of the caller are on the stack, too */
+	bool others;
 };
 
 /* Input of arch/hotspot.h: code around the pc, which is bytes[at]. */
@@ -105,8 +114,10 @@ struct arch_hotspot_code {
 struct arch_hotspot_edge {
 	uintptr_t ra, ra_at; /* return address */
 	uintptr_t sp, sp_at; /* the caller's stack pointer */
-	uintptr_t fp_at;     /* address of the caller's saved frame pointer; 0: in its register */
-	uintptr_t method, method_at; /* the method that begins or ends; both 0: unknown */
+	/* address of the caller's saved frame pointer; 0: in its register */
+	uintptr_t fp_at;
+	/* the method that begins or ends; both 0: unknown */
+	uintptr_t method, method_at;
 };
 
 #endif

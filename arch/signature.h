@@ -28,9 +28,11 @@ enum arch_type_kind {
 struct arch_call {
 	unsigned integers, vectors; /* registers used so far */
 	uint64_t stack_words;
-	unsigned integer_words; /* words of integer arguments, in registers or on the stack */
+	/* words of integer arguments, in registers or on the stack */
+	unsigned integer_words;
 	int has_pair;		/* an integer has two words */
-	int has_aligned;	/* a stack argument begins at even words only */
+	/* a stack argument begins at even words only */
+	int has_aligned;
 	/* An integer is passed on the stack; and it is not the first argument there. */
 	int is_spilled, is_spilled_behind;
 };

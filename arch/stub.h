@@ -56,12 +56,16 @@ extern const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES];
 
 struct arch_stub_template {
 	uint8_t code[ARCH_STUB_CODE_MAX];
-	uint8_t cfi[ARCH_STUB_CFI_MAX]; /* call-frame instructions for the code */
+	/* call-frame instructions for the code */
+	uint8_t cfi[ARCH_STUB_CFI_MAX];
 	uint32_t code_bytes;
 	uint32_t cfi_bytes;
-	uint32_t leave_at;   /* offset in code, in bytes, from which the frame is removed */
-	uint32_t payload_at; /* offset of the instruction with the distance to the payload */
-	uint32_t target_at;  /* offset of the instruction with the distance to the shared word */
+	/* offset in code, in bytes, from which the frame is removed */
+	uint32_t leave_at;
+	/* offset of the instruction with the distance to the payload */
+	uint32_t payload_at;
+	/* offset of the instruction with the distance to the shared word */
+	uint32_t target_at;
 };
 
 /*

@@ -37,7 +37,8 @@ struct calltree {
 	struct calltree_thread *threads;
 	struct calltree_sample *samples;
 	struct calltree_line *lines;
-	const char **texts; /* each distinct text once; text_lookup holds index + 1 */
+	/* each distinct text once; text_lookup holds index + 1 */
+	const char **texts;
 	uint32_t node_count, node_room;
 	uint32_t frame_count, frame_room;
 	uint32_t thread_count, thread_room;

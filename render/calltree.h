@@ -25,16 +25,20 @@ struct calltree;
  */
 #define CALLTREE_BUILD_ID "build-id:"
 
-#define CALLTREE_ROOT 0u /* the node above all others; it has no frame */
+/* the node above all others; it has no frame */
+#define CALLTREE_ROOT 0u
 
 enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
-	CALLTREE_JIT = 1,	/* generated code, named by a perf map or by the program itself */
+	/* generated code, named by a perf map or by the program itself */
+	CALLTREE_JIT = 1,
 	CALLTREE_UNNAMED = 2,	/* name: [libfoo.so.1+0x1234] */
-	CALLTREE_SYNTHETIC = 3, /* [unsampled], [incomplete stack], [deeper than N frames], ... */
+	/* [unsampled], [incomplete stack], [deeper than N frames], ... */
+	CALLTREE_SYNTHETIC = 3,
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
-	CALLTREE_INLINE = 6, /* a function that is inlined into its parent frame */
+	/* a function that is inlined into its parent frame */
+	CALLTREE_INLINE = 6,
 	/*
 	 * The cause of a wait, always the leaf of its stack: "[futex]", "[read: pipe]", or with the
 	 * holder of the lock "[futex: held by cache_fill]" (cli/profile/holders.h). The frame's
@@ -42,7 +46,8 @@ enum calltree_frame_kind {
 	 * but no CPU is free) or "" (unknown).
 	 */
 	CALLTREE_WAIT = 7,
-	CALLTREE_KERNEL = 8, /* "[kernel: read]": kernel code, in the system call of that name */
+	/* "[kernel: read]": kernel code, in the system call of that name */
+	CALLTREE_KERNEL = 8,
 	/* Stands above the stacks of idle threads; see transform_shape.fold_idle. */
 	CALLTREE_IDLE = 9,
 	CALLTREE_KINDS
@@ -56,24 +61,30 @@ enum calltree_times {
 };
 
 struct calltree_frame {
-	const char *name;   /* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
-	const char *module; /* short name of the module, "" if there is none; owned by the tree */
+	/* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
+	const char *name;
+	/* short name of the module, "" if there is none; owned by the tree */
+	const char *module;
 	enum calltree_frame_kind kind;
 	uint32_t line;	  /* 0 when it is not known */
-	const char *file; /* source file, "" if unknown; owned by the tree */
+	/* source file, "" if unknown; owned by the tree */
+	const char *file;
 };
 
 struct calltree_node {
 	uint32_t parent;
 	uint32_t frame;
-	uint64_t self;	/* weight of the samples whose leaf is this node */
-	uint64_t total; /* self and all descendants; valid after calltree_finish() */
+	/* weight of the samples whose leaf is this node */
+	uint64_t self;
+	/* self and all descendants; valid after calltree_finish() */
+	uint64_t total;
 };
 
 enum calltree_sample_kind {
 	CALLTREE_ON_CPU = 0,
 	CALLTREE_CREDIT = 1,
-	CALLTREE_WAITING = 2 /* on a stack that ends in CALLTREE_WAIT */
+	/* on a stack that ends in CALLTREE_WAIT */
+	CALLTREE_WAITING = 2
 };
 
 /*
@@ -84,7 +95,8 @@ struct calltree_sample {
 	uint64_t time_ns; /* since the start of the run */
 	uint32_t node;	  /* node of the leaf */
 	uint32_t weight;
-	uint32_t thread; /* the caller's number, see calltree_thread() */
+	/* the caller's number, see calltree_thread() */
+	uint32_t thread;
 	enum calltree_sample_kind kind;
 };
 
@@ -131,10 +143,14 @@ void calltree_forget_samples(struct calltree *tree);
 struct calltree_line {
 	uint32_t frame;
 	uint32_t line;
-	const char *file; /* owned by the tree in rows that are read from it */
-	uint64_t self;	  /* weight of the samples whose leaf is this line */
-	uint64_t total;	  /* weight of the stacks that contain this line, each counted once */
-	uint64_t waits;	  /* the part of @total in stacks that wait */
+	/* owned by the tree in rows that are read from it */
+	const char *file;
+	/* weight of the samples whose leaf is this line */
+	uint64_t self;
+	/* weight of the stacks that contain this line, each counted once */
+	uint64_t total;
+	/* the part of @total in stacks that wait */
+	uint64_t waits;
 };
 void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
 
@@ -176,10 +192,12 @@ struct preorder {
 	uint32_t frames;
 	uint32_t *order;    /* [position] -> node; [0] is the root */
 	uint32_t *position; /* [node] -> position */
-	uint32_t *end;	    /* [position] -> one past the last position of its subtree */
+	/* [position] -> one past the last position of its subtree */
+	uint32_t *end;
 	uint32_t *depth;    /* [position] -> depth, 0 for the root */
 	uint32_t *height;   /* [position] -> levels below it */
-	uint32_t *rank;	    /* [frame] -> index by name, module, kind, file, line */
+	/* [frame] -> index by name, module, kind, file, line */
+	uint32_t *rank;
 	uint32_t *by_rank;  /* [rank] -> frame */
 };
 

@@ -13,15 +13,19 @@
  * left. Each old node is placed once and each step down places one, so the time is linear.
  */
 struct collapse {
-	uint32_t *first, *next; /* [old node] -> its first child, its next sibling */
-	struct calltree *names; /* interns functions, so that inlined and other frames are equal */
+	/* [old node] -> its first child, its next sibling */
+	uint32_t *first, *next;
+	/* interns functions, so that inlined and other frames are equal */
+	struct calltree *names;
 	uint32_t *functions;	/* [old frame] -> function */
 	uint32_t *function;	/* [new node] -> function */
-	uint32_t *on_path;	/* [function] -> its new node on the current path, or 0 */
-	uint32_t *todo;		/* [new node] -> first old node placed there whose children are not
-				 * placed yet, or 0 */
+	/* [function] -> its new node on the current path, or 0 */
+	uint32_t *on_path;
+	/* [new node] -> first old node placed there whose children are not placed yet, or 0 */
+	uint32_t *todo;
 	uint32_t *todo_next;	/* [old node] -> next in the list of @todo */
-	uint32_t *below;	/* [new node] -> first child that is not walked yet, or 0 */
+	/* [new node] -> first child that is not walked yet, or 0 */
+	uint32_t *below;
 	uint32_t *below_next;	/* [new node] -> next in list @below */
 };
 

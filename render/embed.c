@@ -148,7 +148,8 @@ static void pack_free(struct pack *pack)
 
 /* Texts that are referred to by number, in their own order. */
 struct numbered {
-	const char **texts; /* owned; what they point to is the tree's */
+	/* owned; what they point to is the tree's */
+	const char **texts;
 	size_t count;
 };
 
@@ -160,7 +161,8 @@ struct writer {
 	struct bytes column;
 	struct numbered modules; /* from 1: number 0 is the empty name */
 	struct numbered files;
-	size_t *first_line; /* [frame] -> its first line; owned. NULL: there are no lines */
+	/* [frame] -> its first line; owned. NULL: there are no lines */
+	size_t *first_line;
 	struct samples samples;
 	int error;
 };

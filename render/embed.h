@@ -26,32 +26,46 @@
 enum embed_tag {
 	EMBED_TITLE = 1,	/* text */
 	EMBED_SUBTITLE = 2,	/* text */
-	EMBED_NUMBERS = 3,	/* period_ns, duration_ns, nodes, frames, modules, threads, samples,
-				 * colours, the root's colour, the colour of merged boxes */
-	EMBED_COLORS_LIGHT = 4, /* red, green, blue: a byte each, per colour */
+	/*
+	 * period_ns, duration_ns, nodes, frames, modules, threads, samples, colours, the root's
+	 * colour, the colour of merged boxes
+	 */
+	EMBED_NUMBERS = 3,
+	/* red, green, blue: a byte each, per colour */
+	EMBED_COLORS_LIGHT = 4,
 	EMBED_COLORS_DARK = 5,
-	EMBED_MODULES = 6,	 /* per module: byte length, bytes; number 0 is "" */
+	/* per module: byte length, bytes; number 0 is "" */
+	EMBED_MODULES = 6,
 	EMBED_NAME_LENGTHS = 7,	 /* per frame, bytes */
 	EMBED_NAMES = 8,	 /* the bytes of all names */
 	EMBED_FRAME_MODULES = 9, /* per frame */
 	EMBED_FRAME_KINDS = 10,	 /* per frame: enum calltree_frame_kind */
 	EMBED_FRAME_COLORS = 11, /* per frame */
-	EMBED_NODE_UPS = 12,	 /* per node but the root: how many levels its parent is above the
-				  * node before it, 0 when it is that node */
+	/*
+	 * per node but the root: how many levels its parent is above the node before it, 0 when it
+	 * is that node
+	 */
+	EMBED_NODE_UPS = 12,
 	EMBED_NODE_FRAMES = 13,	 /* per node but the root */
 	EMBED_NODE_WEIGHTS = 14, /* per node: its own */
 	EMBED_THREADS = 15,	 /* per thread: byte length, bytes */
 	/* Before version 1, in any order, and in its place EMBED_TICK to EMBED_SAMPLE_KINDS. */
-	EMBED_OLD_TIMES = 16, /* per sample, signed: microseconds since the one before */
-	EMBED_OLD_NODES = 17, /* per sample, signed: node number minus the one before */
+	/* per sample, signed: microseconds since the one before */
+	EMBED_OLD_TIMES = 16,
+	/* per sample, signed: node number minus the one before */
+	EMBED_OLD_NODES = 17,
 	EMBED_OLD_THREADS = 18,
 	EMBED_OLD_WEIGHTS = 19,
 	EMBED_OLD_KINDS = 20,
 	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
-	EMBED_COUNT_NAME = 22,	 /* text: what one unit of weight is called, "samples" */
-	EMBED_NOTES = 23,	 /* text, lines separated by newlines; empty: none */
-	EMBED_FONT = 24,	 /* text: the CSS font-family list of the static picture's texts */
-	EMBED_PALETTE = 25,	 /* text: the palette's name, for people; colours come as above */
+	/* text: what one unit of weight is called, "samples" */
+	EMBED_COUNT_NAME = 22,
+	/* text, lines separated by newlines; empty: none */
+	EMBED_NOTES = 23,
+	/* text: the CSS font-family list of the static picture's texts */
+	EMBED_FONT = 24,
+	/* text: the palette's name, for people; colours come as above */
+	EMBED_PALETTE = 25,
 	/*
 	 * As asked for, defaults filled in and bounds applied: direction (enum picture_direction),
 	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
@@ -61,31 +75,40 @@ enum embed_tag {
 	 * processes, and for threads, asked for.
 	 */
 	EMBED_VIEW = 26,
-	EMBED_MARK_TIMES = 27, /* per mark: microseconds since the one before */
+	/* per mark: microseconds since the one before */
+	EMBED_MARK_TIMES = 27,
 	EMBED_MARK_TEXTS = 28, /* per mark: byte length, bytes */
 	/* Source lines, where any are known; those of a frame from the heaviest total down. */
 	EMBED_FILES = 29,	/* per source file: byte length, bytes */
-	EMBED_LINE_COUNTS = 30, /* per frame: lines in the columns below, at most EMBED_LINES_MAX */
+	/* per frame: lines in the columns below, at most EMBED_LINES_MAX */
+	EMBED_LINE_COUNTS = 30,
 	EMBED_LINES_MORE = 31,	/* per frame: lines beside those */
 	EMBED_LINE_FILES = 32,	/* per line */
-	EMBED_LINE_NUMBERS = 33, /* per line, signed: number, 0 for unknown, minus the one before */
-	EMBED_LINE_SELVES = 34,	/* per line: weight of samples whose leaf it is */
-	EMBED_LINE_TOTALS = 35, /* per line: weight of stacks in which it is */
+	/* per line, signed: number, 0 for unknown, minus the one before */
+	EMBED_LINE_NUMBERS = 33,
+	/* per line: weight of samples whose leaf it is */
+	EMBED_LINE_SELVES = 34,
+	/* per line: weight of stacks in which it is */
+	EMBED_LINE_TOTALS = 35,
 	EMBED_LINE_WAITS = 36,	/* per line: of that, of stacks that wait */
 	/* What the colours mean, waits left out; see render/legend.h. */
-	EMBED_LEGEND_COLORS = 37, /* per entry: LEGEND_SHADES places in the table of colours */
+	/* per entry: LEGEND_SHADES places in the table of colours */
+	EMBED_LEGEND_COLORS = 37,
 	EMBED_LEGEND_TEXTS = 38,  /* per entry: byte length, bytes */
 	/* What the viewer has no use for, and who reads the file back has. */
-	EMBED_THREAD_PROCESSES = 40, /* per thread: byte length, bytes; as calltree_thread() */
+	/* per thread: byte length, bytes; as calltree_thread() */
+	EMBED_THREAD_PROCESSES = 40,
 	EMBED_MARK_THREADS = 41,     /* per mark: tid */
 	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
-	EMBED_TIME_NAME = 43,	     /* text: which time it is; empty: the default */
+	/* text: which time it is; empty: the default */
+	EMBED_TIME_NAME = 43,
 	EMBED_FILTERS = 44,	     /* text: what was left out */
 	/*
 	 * The table of samples, see render/samples.h; none of it where there are no times. In
 	 * planes, each: the lowest byte of all numbers, then the next of all, four at most.
 	 */
-	EMBED_TICK = 45, /* microseconds of a unit of their time */
+	/* microseconds of a unit of their time */
+	EMBED_TICK = 45,
 	EMBED_SAMPLE_TIMES = 46,
 	EMBED_SAMPLE_NODES = 47,
 	EMBED_SAMPLE_THREADS = 48,

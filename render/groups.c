@@ -18,17 +18,25 @@
 
 struct groups {
 	struct pass *pass;
-	uint32_t *at;	 /* [old node] -> its new node below the current root frames */
-	uint32_t *epoch; /* [old node] -> the round in which @at was set */
+	/* [old node] -> its new node below the current root frames */
+	uint32_t *at;
+	/* [old node] -> the round in which @at was set */
+	uint32_t *epoch;
 	uint32_t round;	 /* number of threads entered so far */
-	uint32_t *path;	 /* stack of old nodes, from a leaf to the first one with a valid @at */
-	uint32_t root;	 /* new node of the current thread's frame, or its process's */
-	const char *process, *thread; /* names in @root's frames; NULL: no such frame */
+	/* stack of old nodes, from a leaf to the first one with a valid @at */
+	uint32_t *path;
+	/* new node of the current thread's frame, or its process's */
+	uint32_t root;
+	/* names in @root's frames; NULL: no such frame */
+	const char *process, *thread;
 	char number[32];	      /* name for a thread that has none */
-	uint64_t *unsampled;	      /* [old node] -> self weight that is in no sample */
-	uint32_t *owner;    /* [old node] -> root of its samples; PASS_NOWHERE if several */
+	/* [old node] -> self weight that is in no sample */
+	uint64_t *unsampled;
+	/* [old node] -> root of its samples; PASS_NOWHERE if several */
+	uint32_t *owner;
 	uint8_t *has_owner; /* [old node] -> it has samples */
-	size_t *order;	    /* sample indices, sorted by thread and then by index */
+	/* sample indices, sorted by thread and then by index */
+	size_t *order;
 };
 
 static int groups_init(struct groups *groups, struct pass *pass)

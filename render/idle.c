@@ -26,10 +26,14 @@ struct thread_time {
 
 struct idle {
 	struct pass *pass;
-	struct thread_time *threads; /* those with names; other samples belong to no known thread */
-	uint32_t *process;	     /* [node] -> node of its process frame, or the root */
-	uint32_t *count;	     /* [process node] -> number of its idle threads */
-	uint64_t *unsampled;	     /* [node] -> self weight not yet subtracted by samples */
+	/* those with names; other samples belong to no known thread */
+	struct thread_time *threads;
+	/* [node] -> node of its process frame, or the root */
+	uint32_t *process;
+	/* [process node] -> number of its idle threads */
+	uint32_t *count;
+	/* [node] -> self weight not yet subtracted by samples */
+	uint64_t *unsampled;
 	uint64_t *weight;	     /* [node] -> weight to fold */
 	uint32_t *folded_node;	     /* [node] -> new node for that weight */
 };

@@ -255,7 +255,8 @@ struct measured {
 	const char *text; /* borrowed */
 	unsigned count;
 	double ellipsis_px;
-	size_t ends[LABEL_BYTES]; /* [character] -> offset of its end in bytes */
+	/* [character] -> offset of its end in bytes */
+	size_t ends[LABEL_BYTES];
 	double px[LABEL_BYTES];
 };
 

@@ -43,7 +43,8 @@ void label_short(char *out, const char *name);
 
 enum label_names {
 	LABEL_SHORT, /* always shorten by label_short() */
-	LABEL_WHOLE, /* shorten by label_short() only if the whole name does not fit */
+	/* shorten by label_short() only if the whole name does not fit */
+	LABEL_WHOLE,
 	LABEL_TEXT,  /* plain text, not a name */
 };
 

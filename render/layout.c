@@ -24,7 +24,8 @@ struct pass {
 	const struct calltree *tree;
 	const struct preorder *preorder;
 	struct narrow_run *runs; /* per row */
-	uint64_t *next_from; /* [row] -> weight at which the next box begins */
+	/* [row] -> weight at which the next box begins */
+	uint64_t *next_from;
 	double scale;	     /* pixels per weight */
 	double narrowest_px;
 	double *row_px; /* [row] -> width of all its boxes */

@@ -12,34 +12,45 @@
 
 enum layout_kind {
 	LAYOUT_NODE = 0,
-	LAYOUT_SLIVER = 1, /* a run of neighbours, each too narrow to be drawn */
-	LAYOUT_DEEPER = 2, /* stands for the levels above it that are not drawn */
+	/* a run of neighbours, each too narrow to be drawn */
+	LAYOUT_SLIVER = 1,
+	/* stands for the levels above it that are not drawn */
+	LAYOUT_DEEPER = 2,
 };
 
 struct layout_box {
 	double left_px; /* from the left edge of the graph */
 	double width_px;
 	uint32_t row;	/* 0 is the root's row */
-	uint32_t node;	/* LAYOUT_SLIVER: first of the run; LAYOUT_DEEPER: first not drawn */
-	uint32_t count; /* LAYOUT_SLIVER: boxes merged; LAYOUT_DEEPER: levels not drawn */
+	/* LAYOUT_SLIVER: first of the run; LAYOUT_DEEPER: first not drawn */
+	uint32_t node;
+	/* LAYOUT_SLIVER: boxes merged; LAYOUT_DEEPER: levels not drawn */
+	uint32_t count;
 	enum layout_kind kind;
 };
 
 struct layout {
-	struct layout_box *boxes; /* sorted by row, then from left to right */
+	/* sorted by row, then from left to right */
+	struct layout_box *boxes;
 	uint32_t count;
 	uint32_t rows;	 /* highest row in use, plus one */
-	uint32_t folded; /* largest number of levels cut off anywhere; 0 if none */
+	/* largest number of levels cut off anywhere; 0 if none */
+	uint32_t folded;
 	uint32_t room;
 };
 
 struct layout_limits {
 	double width_px;     /* width of the root */
-	double narrowest_px; /* narrowest box that is drawn by itself */
-	uint32_t rows;	    /* maximum, LAYOUT_DEEPER boxes included; at least 2 */
-	uint32_t calm_rows; /* rows that are never cut off, however narrow their boxes are */
-	double needle_px;   /* rows above are cut off if their boxes together are narrower */
-	uint32_t boxes;	    /* maximum; narrowest_px doubles until the boxes fit */
+	/* narrowest box that is drawn by itself */
+	double narrowest_px;
+	/* maximum, LAYOUT_DEEPER boxes included; at least 2 */
+	uint32_t rows;
+	/* rows that are never cut off, however narrow their boxes are */
+	uint32_t calm_rows;
+	/* rows above are cut off if their boxes together are narrower */
+	double needle_px;
+	/* maximum; narrowest_px doubles until the boxes fit */
+	uint32_t boxes;
 };
 
 /*

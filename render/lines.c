@@ -44,7 +44,8 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 /* Weights of a frame of the old tree. */
 struct weighed {
 	uint64_t self;	/* of stacks that end in it */
-	uint64_t total; /* of stacks that contain it, each counted once */
+	/* of stacks that contain it, each counted once */
+	uint64_t total;
 	uint64_t waits; /* part of @total in stacks that wait */
 };
 

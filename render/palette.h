@@ -22,8 +22,10 @@ struct palette_color {
 enum palette_class {
 	PALETTE_ROOT = CALLTREE_KINDS,
 	PALETTE_MERGED,
-	PALETTE_GUEST,	 /* functions of the palette's language */
-	PALETTE_BUILTIN, /* code of its engine: inlined code, built-in functions, stubs */
+	/* functions of the palette's language */
+	PALETTE_GUEST,
+	/* code of its engine: inlined code, built-in functions, stubs */
+	PALETTE_BUILTIN,
 	PALETTE_CXX,
 	PALETTE_KERNEL,
 	PALETTE_MODULE, /* one hue per module */
@@ -34,7 +36,8 @@ enum palette_class {
 	PALETTE_CHILD,
 	PALETTE_DISK,
 	PALETTE_READY,
-	PALETTE_INSIGNIFICANT, /* enum picture_verdict in its order, for comparisons */
+	/* enum picture_verdict in its order, for comparisons */
+	PALETTE_INSIGNIFICANT,
 	PALETTE_SLOWER,
 	PALETTE_SLOWER_BY_OTHERS,
 	PALETTE_FASTER,
@@ -54,10 +57,11 @@ struct palette_family {
 		double from, to;
 	} hue,		/* degrees */
 		chroma, /* from the first hue to the last */
-		light,	/* lightness on a light background, from the first level to the last */
+		/* lightness on a light background, from the first level to the last */
+		light,
 		dark;	/* lightness on a dark background */
-	double lift; /* added to the last hue's lightness, less to earlier ones: dark yellow looks
-		      * like mud */
+	/* added to the last hue's lightness, less to earlier ones: dark yellow looks like mud */
+	double lift;
 };
 
 struct palette_scheme {

@@ -22,8 +22,10 @@ struct transform_shape;
 /* What happens to the table of lines. */
 enum pass_lines {
 	PASS_LINES_STAY,
-	PASS_LINES_LEAVE, /* dropped: the new frames are not functions */
-	PASS_LINES_CPU,	  /* without the weight of stacks that wait */
+	/* dropped: the new frames are not functions */
+	PASS_LINES_LEAVE,
+	/* without the weight of stacks that wait */
+	PASS_LINES_CPU,
 	PASS_LINES_WAITS  /* only the weight of stacks that wait */
 };
 
@@ -32,12 +34,18 @@ struct pass {
 	struct calltree *to;
 	uint32_t nodes;	   /* number of nodes of @from */
 	uint8_t *is_leaf;  /* [node] -> a stack ends there */
-	uint32_t *frames;  /* [old frame] -> its number in @to, see pass_frame() */
-	uint8_t *matches;  /* [old frame] -> the matcher's result; 0 if there is no matcher */
-	uint32_t *new_node; /* [old node] -> new node that gets its self weight */
-	uint32_t *sample_node; /* [sample] -> new node that gets it and its weight, from
-				* pass_array(); NULL: by @new_node */
-	uint64_t left_out; /* weight that went to PASS_NOWHERE, without stacks that wait */
+	/* [old frame] -> its number in @to, see pass_frame() */
+	uint32_t *frames;
+	/* [old frame] -> the matcher's result; 0 if there is no matcher */
+	uint8_t *matches;
+	/* [old node] -> new node that gets its self weight */
+	uint32_t *new_node;
+	/*
+	 * [sample] -> new node that gets it and its weight, from pass_array(); NULL: by @new_node
+	 */
+	uint32_t *sample_node;
+	/* weight that went to PASS_NOWHERE, without stacks that wait */
+	uint64_t left_out;
 	const struct transform_shape *shape; /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*

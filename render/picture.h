@@ -39,9 +39,11 @@ struct picture_mark {
 
 /* The result of comparing a function in two versions of a program. */
 enum picture_verdict {
-	PICTURE_INSIGNIFICANT = 0, /* no statistically significant change */
+	/* no statistically significant change */
+	PICTURE_INSIGNIFICANT = 0,
 	PICTURE_SLOWER,
-	PICTURE_SLOWER_BY_OTHERS, /* because a callee or caller of it changed */
+	/* because a callee or caller of it changed */
+	PICTURE_SLOWER_BY_OTHERS,
 	PICTURE_FASTER,
 	PICTURE_FASTER_BY_OTHERS,
 	PICTURE_NEW,
@@ -65,28 +67,41 @@ struct picture_verdicts {
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
-	const char *filters;  /* filters of the profile, in words; NULL or "": none */
-	const char *notes; /* text below the boxes, lines end in newlines; NULL or "": none */
+	/* filters of the profile, in words; NULL or "": none */
+	const char *filters;
+	/* text below the boxes, lines end in newlines; NULL or "": none */
+	const char *notes;
 	const char
-		*empty; /* text shown instead of boxes if the tree has no weight; NULL: a default */
-	const char *count_name; /* name of a unit of weight; NULL: "samples" */
-	const char *palette;	/* one of palette_names(); NULL: the default */
+		/* text shown instead of boxes if the tree has no weight; NULL: a default */
+		*empty;
+	/* name of a unit of weight; NULL: "samples" */
+	const char *count_name;
+	/* one of palette_names(); NULL: the default */
+	const char *palette;
 	const char *font;	/* family; NULL: the default */
-	double font_size;	/* of labels, at most 0.8 of frame_height; other texts scale with
-				 * it. 0: 11, or less in low rows */
-	double frame_height;	/* of one row; 0: 18, or as high as font_size needs */
+	/*
+	 * of labels, at most 0.8 of frame_height; other texts scale with it. 0: 11, or less in low
+	 * rows
+	 */
+	double font_size;
+	/* of one row; 0: 18, or as high as font_size needs */
+	double frame_height;
 	double min_width;	/* narrower boxes are merged; 0: 0.5 */
 	uint32_t width;		/* of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
-	int inline_suffix;    /* in folded stacks, names of inlined functions end in "_[i]" */
-	int whole_names;      /* labels have template arguments and parameters if there is room */
-	int is_reversed;      /* the tree was merged from the leaf; the picture says so */
-	int by_process, by_thread; /* the tree has root frames of these kinds (struct
-				    * transform_shape) */
-	uint64_t period_ns;   /* time of one unit of weight; 0: unknown (weights are counts) */
-	const char *time_name; /* which time that is; NULL: "cpu", or "time" if a unit is one
-				* nanosecond */
+	/* in folded stacks, names of inlined functions end in "_[i]" */
+	int inline_suffix;
+	/* labels have template arguments and parameters if there is room */
+	int whole_names;
+	/* the tree was merged from the leaf; the picture says so */
+	int is_reversed;
+	/* the tree has root frames of these kinds (struct transform_shape) */
+	int by_process, by_thread;
+	/* time of one unit of weight; 0: unknown (weights are counts) */
+	uint64_t period_ns;
+	/* which time that is; NULL: "cpu", or "time" if a unit is one nanosecond */
+	const char *time_name;
 	/* Fine tree of the same stacks, not reversed, for profiles; NULL: only the drawn tree. */
 	const struct calltree *fine;
 	/* Stacks in the drawn tree; a tree of all for the viewer (NULL: the drawn tree has all). */
@@ -99,17 +114,20 @@ struct picture_options {
 	 */
 	const struct calltree *other;
 	const char *other_name; /* which time @other is */
-	uint64_t lost; /* weight that was due but is in no stack, if knows_lost */
+	/* weight that was due but is in no stack, if knows_lost */
+	uint64_t lost;
 	int knows_lost;
-	const struct picture_verdicts *verdicts; /* they select the colours of the boxes; NULL: by
-						  * palette */
-	const struct spread *spread; /* over the runs that the tree sums up; NULL: unknown */
-	const struct ranks *ranks; /* of the parallel job that the tree is from, for tables; NULL:
-				    * not a job */
+	/* they select the colours of the boxes; NULL: by palette */
+	const struct picture_verdicts *verdicts;
+	/* over the runs that the tree sums up; NULL: unknown */
+	const struct spread *spread;
+	/* of the parallel job that the tree is from, for tables; NULL: not a job */
+	const struct ranks *ranks;
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* sorted by time; borrowed */
 	uint32_t mark_count;
-	int64_t created_s;    /* seconds since the epoch, for a PDF's metadata; 0: not written */
+	/* seconds since the epoch, for a PDF's metadata; 0: not written */
+	int64_t created_s;
 };
 
 /* Returns the names of all palettes, the default first and NULL last. */

@@ -107,7 +107,8 @@ void ranking_sort_by_total(struct ranking_rows *rows)
 /* Weights by function, with one more row for RANKING_NO_FUNCTION. */
 struct weighing {
 	struct ranking_row *rows;
-	uint32_t *within; /* [function] -> end of the subtree in which it is already counted */
+	/* [function] -> end of the subtree in which it is already counted */
+	uint32_t *within;
 };
 
 static int weighing_init(struct weighing *weighing, const struct ranking *ranking)

@@ -21,8 +21,10 @@ struct ranking {
 	const struct calltree *tree;
 	struct preorder preorder;
 	uint32_t functions;
-	uint32_t *function_at; /* [position] -> function there; @functions for the root */
-	uint32_t *frame_of;    /* [function] -> a frame of it, not inlined if possible */
+	/* [position] -> function there; @functions for the root */
+	uint32_t *function_at;
+	/* [function] -> a frame of it, not inlined if possible */
+	uint32_t *frame_of;
 };
 
 /* In place of a function: the caller of the frames at the root. */
@@ -30,8 +32,10 @@ struct ranking {
 
 struct ranking_row {
 	uint32_t function;
-	uint64_t self;	/* weight of the samples whose leaf is the function */
-	uint64_t total; /* weight of the stacks that contain it, each counted once */
+	/* weight of the samples whose leaf is the function */
+	uint64_t self;
+	/* weight of the stacks that contain it, each counted once */
+	uint64_t total;
 };
 
 /* The array is from malloc; the caller frees @at. */

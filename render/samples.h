@@ -12,9 +12,10 @@
 #include "render/calltree.h"
 
 enum samples_column {
-	SAMPLES_TIMES,	 /* ticks since the previous sample; at first since the start of the run */
-	SAMPLES_NODES,	 /* zigzag: preorder position of the node minus that of the thread's last
-			  * sample or 0 */
+	/* ticks since the previous sample; at first since the start of the run */
+	SAMPLES_TIMES,
+	/* zigzag: preorder position of the node minus that of the thread's last sample or 0 */
+	SAMPLES_NODES,
 	SAMPLES_THREADS, /* below samples.threads */
 	SAMPLES_WEIGHTS,
 	SAMPLES_KINDS, /* enum calltree_sample_kind */
@@ -34,10 +35,11 @@ enum samples_column {
 struct samples {
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	uint32_t *order;  /* [i] -> index of the i-th sample by time; owned; NULL: the tree's order
-			   * is sorted */
+	/* [i] -> index of the i-th sample by time; owned; NULL: the tree's order is sorted */
+	uint32_t *order;
 	size_t count;	  /* 0 if no sample has a time */
-	uint32_t threads; /* highest number with a name or sample, plus one */
+	/* highest number with a name or sample, plus one */
+	uint32_t threads;
 	uint64_t tick_us;
 };
 

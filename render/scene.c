@@ -18,15 +18,19 @@
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 #define LABEL_PADDING_EM 0.45
-#define LABEL_DROP_EM	 0.364 /* from the middle of a box to its text's baseline */
+/* from the middle of a box to its text's baseline */
+#define LABEL_DROP_EM	 0.364
 #define LABELLED_MIN_EM	 2.2   /* narrower boxes have no label */
-#define GAP_FROM_PX	 3.0   /* boxes at least this wide give one pixel to the gap */
-#define DASHED_FROM_PX	 8.0   /* inlined boxes at least this wide have a dashed edge */
+/* boxes at least this wide give one pixel to the gap */
+#define GAP_FROM_PX	 3.0
+/* inlined boxes at least this wide have a dashed edge */
+#define DASHED_FROM_PX	 8.0
 
 /* Bytes of text per picture. Beyond that, rows far from the root get no labels. */
 #define TEXT_BYTES_MAX 440000u
 #define TEXT_MARKUP    24u /* bytes of markup per text */
-#define ESCAPE_BYTES   4u  /* more bytes for a character that XML reserves */
+/* more bytes for a character that XML reserves */
+#define ESCAPE_BYTES   4u
 
 /* Add clean @text with its baseline at (@x, @y). The array has room. Returns 0 or -ENOMEM. */
 static int add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
@@ -192,13 +196,15 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 /* ---- around it ------------------------------------------------------------------------------- */
 
 #define MARGIN_PX	 24.0
-#define TITLE_BASE_PX	 38.0 /* baselines from the top; distances scale with style->scale */
+/* baselines from the top; distances scale with style->scale */
+#define TITLE_BASE_PX	 38.0
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0
 #define HEADER_PLAIN_PX	 56.0 /* without a subtitle */
 #define EMPTY_PX	 120.0
 #define FOOTER_PX	 20.0
-#define NOTES_GAP_PX	 8.0 /* between the graph and the lines below it */
+/* between the graph and the lines below it */
+#define NOTES_GAP_PX	 8.0
 #define NOTES_LINE_PX	 17.0
 #define NOTE_LINE_PX	 15.0
 #define NOTES_MAX	 64u /* lines */

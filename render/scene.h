@@ -20,7 +20,8 @@ struct scene_box {
 struct scene_text {
 	double x, y; /* start of the baseline */
 	enum font_role role;
-	char *text; /* clean UTF-8, never empty; owned by the scene */
+	/* clean UTF-8, never empty; owned by the scene */
+	char *text;
 };
 
 struct scene {
@@ -31,7 +32,8 @@ struct scene {
 	struct scene_text *texts;
 	uint32_t text_count;
 	size_t glyphs;	   /* characters in all texts */
-	size_t text_bytes; /* approximate size of all texts as SVG text elements */
+	/* approximate size of all texts as SVG text elements */
+	size_t text_bytes;
 	struct font fonts[FONT_ROLES];
 };
 

@@ -99,7 +99,8 @@ void font_release(struct font *font)
 #define ROW_PX	       18.0
 #define NARROWEST_PX   0.5
 #define WIDTH_PX       1200.0
-#define LABEL_SHARE    0.8 /* maximum height of a label's text, as a part of its row */
+/* maximum height of a label's text, as a part of its row */
+#define LABEL_SHARE    0.8
 
 static const struct font_style fonts[FONT_ROLES] = {
 	[FONT_TITLE] = {17, 1, 0},

@@ -54,16 +54,20 @@ int font_cairo_error(cairo_status_t status);
 
 struct style {
 	const struct picture_options
-		*options; /* borrowed: for options without a default or bound */
+		/* borrowed: for options without a default or bound */
+		*options;
 	const char *title, *subtitle, *notes, *empty, *count_name; /* never NULL; borrowed */
 	double width_px;
-	double row_px;	     /* one level with the gap between boxes; whole pixels */
+	/* one level with the gap between boxes; whole pixels */
+	double row_px;
 	double narrowest_px; /* narrower boxes are merged */
-	double scale;	     /* of all texts and distances but the boxes; 1 by default */
+	/* of all texts and distances but the boxes; 1 by default */
+	double scale;
 	struct font_style fonts[FONT_ROLES];
 	char family[STYLE_FAMILY_BYTES]; /* for cairo */
 	char css_family[STYLE_FAMILY_BYTES +
-			96]; /* for SVG text; no quote but ' and no markup */
+			/* for SVG text; no quote but ' and no markup */
+			96];
 	uint32_t ground;     /* background, 0xrrggbb */
 	struct palette palette;
 };

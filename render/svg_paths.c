@@ -24,7 +24,8 @@ struct path {
 	const char *at, *end;
 	struct point now;   /* current point */
 	struct point start; /* start of the current subpath */
-	char last;	    /* last command written; 0 at the beginning */
+	/* last command written; 0 at the beginning */
+	char last;
 };
 
 /* Parse the decimal number at *@text into units and advance *@text. Returns 0 if there is none. */

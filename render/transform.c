@@ -174,8 +174,8 @@ static int module_pass(struct pass *pass)
 static int reverse_pass(struct pass *pass)
 {
 	uint32_t *kept =
-		pass_array(pass->nodes, sizeof(*kept)); /* [node] -> new node if it stays at the
-							 * root, or PASS_NOWHERE */
+		/* [node] -> new node if it stays at the root, or PASS_NOWHERE */
+		pass_array(pass->nodes, sizeof(*kept));
 	int error = kept ? 0 : -ENOMEM;
 
 	for (uint32_t i = 1; kept && i < pass->nodes; i++) {

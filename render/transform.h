@@ -26,10 +26,13 @@ struct transform_matcher {
 
 /* Filters, in the order in which they are applied. The first two see the whole stacks. */
 enum transform_filter {
-	TRANSFORM_FOCUS,  /* keep only stacks with a matching frame */
+	/* keep only stacks with a matching frame */
+	TRANSFORM_FOCUS,
 	TRANSFORM_IGNORE, /* drop stacks with a matching frame */
-	TRANSFORM_ROOT,	  /* begin stacks at the outermost matching frame; drop those without one */
-	TRANSFORM_HIDE,	  /* drop matching frames; their callees move up to their caller */
+	/* begin stacks at the outermost matching frame; drop those without one */
+	TRANSFORM_ROOT,
+	/* drop matching frames; their callees move up to their caller */
+	TRANSFORM_HIDE,
 	TRANSFORM_FILTERS
 };
 
@@ -45,7 +48,8 @@ int transform_filter(const struct calltree *tree,
 
 /* Changes of file names, function names and inlined frames, before all other transformations. */
 struct transform_sources {
-	bool no_inline; /* drop inlined frames; their weight goes to their parent */
+	/* drop inlined frames; their weight goes to their parent */
+	bool no_inline;
 	/* Returns the new name of @file, valid until the next call. NULL: keep names. */
 	const char *(*map)(const char *file, void *context);
 	void *context;

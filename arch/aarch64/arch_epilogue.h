@@ -27,7 +27,8 @@
 
 struct arch_scan {
 	int64_t sp;	/* offset from the pc's stack pointer */
-	int64_t fp, ra; /* offsets from which they were loaded; -1: not loaded */
+	/* offsets from which they were loaded; -1: not loaded */
+	int64_t fp, ra;
 	bool others;
 };
 

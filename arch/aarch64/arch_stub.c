@@ -27,7 +27,8 @@
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
 	1, 'z', 'R', 0,	  /* version, augmentation */
-	4, 0x78, 30,	  /* code in 4 bytes, data in -8, return address: x30 */
+	/* code in 4 bytes, data in -8, return address: x30 */
+	4, 0x78, 30,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */
 	0x0c, 31, 0,	  /* DW_CFA_def_cfa: sp + 0 */
 	0, 0, 0,	  /* DW_CFA_nop */

@@ -13,7 +13,8 @@
 
 #define ARCH_HAS_WALK_STACK 1
 
-#define ARCH_SIGNAL_FRAME_BYTES 4720 /* without SVE: siginfo, ucontext, frame record */
+/* without SVE: siginfo, ucontext, frame record */
+#define ARCH_SIGNAL_FRAME_BYTES 4720
 
 /* AT_MINSIGSTKSZ is the size of a frame with all vector registers of this CPU. */
 static inline size_t arch_signal_frame_bytes(void)

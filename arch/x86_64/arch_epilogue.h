@@ -34,7 +34,8 @@ struct arch_scan {
 	const struct arch_code *code;
 	unsigned at;
 	int64_t sp; /* offset from the pc's stack pointer */
-	int64_t fp; /* offset from which the caller's fp was popped; -1: not popped */
+	/* offset from which the caller's fp was popped; -1: not popped */
+	int64_t fp;
 	bool others;
 };
 
@@ -90,7 +91,8 @@ static inline bool arch_skip_plain(struct arch_scan *out)
 		{0xa73b49, 3, 7},   /* cmp x(%r15),%rsp, with a long x */
 		{0x870f, 2, 6},	    /* ja */
 		{0xfa1e0ff3, 4, 4}, /* endbr64 */
-		{0xf98348, 3, 4},   /* cmp $x,%rcx: V8's count of arguments to pop */
+		/* cmp $x,%rcx: V8's count of arguments to pop */
+		{0xf98348, 3, 4},
 		{0x037f, 2, 2},	    /* jg, over the ret that follows */
 	};
 
@@ -212,7 +214,8 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_scan out = {.code = code, .at = code->at, .fp = -1};
-	uint32_t arguments = 0; /* bytes that the return pops besides the return address */
+	/* bytes that the return pops besides the return address */
+	uint32_t arguments = 0;
 
 	while (arch_skip_plain(&out) || arch_skip_pop(&out) || arch_skip_adjustment(&out) ||
 		arch_skip_call(&out))

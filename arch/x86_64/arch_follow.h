@@ -21,7 +21,8 @@
 /* An instruction that is being decoded. */
 struct arch_decoder {
 	const uint8_t *at;
-	unsigned room, next; /* bytes readable; next byte, > room if cut off */
+	/* bytes readable; next byte, > room if cut off */
+	unsigned room, next;
 	bool is_short;	     /* prefix 0x66: 16-bit operands */
 	bool is_narrow;	     /* prefix 0x67: 32-bit addresses */
 	bool is_repeated;    /* prefix 0xf3 */
@@ -147,7 +148,8 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 2:
 	case 3:
 		return false;
-	default: /* of the newer maps, only those of half-precision numbers */
+	/* of the newer maps, only those of half-precision numbers */
+	default:
 		return !d->is_vector || (d->map != 5 && d->map != 6);
 	}
 }
@@ -530,22 +532,26 @@ struct arch_path_state {
 	int64_t sp; /* offset of the stack pointer */
 	/* Offset from which the caller's frame pointer was loaded; -1: it is in the register. */
 	int64_t fp;
-	bool is_lost; /* the path has written another value to the register */
+	/* the path has written another value to the register */
+	bool is_lost;
 	/* Offset at which the path saved the register, and `fp` at that time; INT64_MAX: none. */
 	int64_t saved, saved_fp;
 	/* End of the words that the path may have written; their old contents are unknown. */
 	int64_t written;
-	uintptr_t moved; /* end of the last instruction that changed sp */
+	/* end of the last instruction that changed sp */
+	uintptr_t moved;
 };
 
 struct arch_path {
 	const struct arch_text *source;
-	unsigned *left; /* instructions left; shared with subroutines */
+	/* instructions left; shared with subroutines */
+	unsigned *left;
 	uintptr_t from; /* address of `bytes` */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
 	struct arch_path_state at;
-	struct arch_path_state *branches; /* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
+	/* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
+	struct arch_path_state *branches;
 	unsigned branch_count;
 };
 

@@ -35,8 +35,10 @@
 #define ARCH_LUAJIT_BEFORE     24u
 #define ARCH_LUAJIT_CODE_BYTES 72u
 
-#define ARCH_LUAJIT_NEAR       (1 << 22) /* largest distance of a call in the library */
-#define ARCH_LUAJIT_AHEAD      10u	 /* instructions in which a call is prepared */
+/* largest distance of a call in the library */
+#define ARCH_LUAJIT_NEAR       (1 << 22)
+/* instructions in which a call is prepared */
+#define ARCH_LUAJIT_AHEAD      10u
 #define ARCH_LUAJIT_NOT_A_CALL 0u
 
 #define ARCH_LUAJIT_SET_BYTES 11u

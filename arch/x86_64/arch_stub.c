@@ -26,7 +26,8 @@
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
 	1, 'z', 'R', 0,	  /* version, augmentation */
-	1, 0x78, 16,	  /* code in bytes, data in -8, return address: column 16 */
+	/* code in bytes, data in -8, return address: column 16 */
+	1, 0x78, 16,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */
 	0x0c, 7, 8,	  /* DW_CFA_def_cfa: rsp + 8 */
 	0x90, 1,	  /* DW_CFA_offset: return address at CFA - 8 */

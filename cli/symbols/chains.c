@@ -25,7 +25,8 @@ struct answers {
 struct chains {
 	struct answers *answers;
 	struct text_pool pool;	  /* frames and their names */
-	struct shown_name *names; /* owned; found by the address of the raw name */
+	/* owned; found by the address of the raw name */
+	struct shown_name *names;
 	uint32_t name_count, name_room;
 	struct lookup lookup;
 	struct pages_account account;

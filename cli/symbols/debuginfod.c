@@ -26,7 +26,8 @@
 #define LIBRARY	   "libdebuginfod.so.1"
 #define POLL_NS	   10000000
 #define NS_PER_S   1000000000ULL
-#define NO_LIBRARY 255 /* exit status of a child; 0: downloaded, else errno */
+/* exit status of a child; 0: downloaded, else errno */
+#define NO_LIBRARY 255
 
 int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
 	size_t path_bytes)

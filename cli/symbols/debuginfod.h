@@ -40,11 +40,15 @@ struct debuginfod_request {
 struct debuginfod_report {
 	unsigned came;
 	unsigned unknown;    /* files that no server has */
-	unsigned failed;     /* requests that failed, e.g. no server answered */
+	/* requests that failed, e.g. no server answered */
+	unsigned failed;
 	int error;	     /* errno of the last failed request */
-	unsigned left;	     /* files not downloaded because of the time limit or is_hurried() */
-	unsigned seconds;    /* the time limit if it was reached, else 0 */
-	bool has_no_library; /* libdebuginfod is not installed, so no server was asked */
+	/* files not downloaded because of the time limit or is_hurried() */
+	unsigned left;
+	/* the time limit if it was reached, else 0 */
+	unsigned seconds;
+	/* libdebuginfod is not installed, so no server was asked */
+	bool has_no_library;
 };
 
 /*

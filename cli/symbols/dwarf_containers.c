@@ -16,15 +16,20 @@
 
 #define NONE	  UINT32_MAX
 #define DEPTH_MAX 64
-#define TOTAL_MAX (1u << 20) /* the cache is emptied when it has more containers */
+/* the cache is emptied when it has more containers */
+#define TOTAL_MAX (1u << 20)
 
 struct container {
-	uint64_t begin; /* offsets of the entry, and of the end of its children */
+	/* offsets of the entry, and of the end of its children */
+	uint64_t begin;
 	uint64_t end;
-	struct dwarf_value name; /* DW_AT_name, or a reference to the declaration that has it */
-	uint32_t outer; /* index of the enclosing container; NONE */
+	/* DW_AT_name, or a reference to the declaration that has it */
+	struct dwarf_value name;
+	/* index of the enclosing container; NONE */
+	uint32_t outer;
 	bool has_name;
-	bool is_definition; /* it completes a declaration, which has its name */
+	/* it completes a declaration, which has its name */
+	bool is_definition;
 	bool is_namespace;
 	bool is_class;
 };

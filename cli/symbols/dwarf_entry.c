@@ -20,7 +20,8 @@
 struct spec {
 	int64_t constant; /* of DW_FORM_implicit_const */
 	uint16_t form;
-	int16_t bytes; /* size in the entry; SIZE_VARIES: depends on the value */
+	/* size in the entry; SIZE_VARIES: depends on the value */
+	int16_t bytes;
 	uint8_t slot;
 };
 

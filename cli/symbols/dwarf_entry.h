@@ -39,7 +39,8 @@ enum dwarf_slot {
 	DWARF_SPLIT_NAME,
 	DWARF_SPLIT_ID,
 	DWARF_LANGUAGE,
-	DWARF_DECL_LINE, /* this and the next: of DW_TAG_subprogram only */
+	/* this and the next: of DW_TAG_subprogram only */
+	DWARF_DECL_LINE,
 	DWARF_DECL_COLUMN,
 	DWARF_SLOT_COUNT
 };
@@ -47,13 +48,15 @@ enum dwarf_slot {
 #define DWARF_HAS(slot) (1u << (slot))
 
 struct dwarf_value {
-	uint64_t number; /* as encoded; of inline strings and blocks: their offset in the section */
+	/* as encoded; of inline strings and blocks: their offset in the section */
+	uint64_t number;
 	uint16_t form;
 };
 
 struct dwarf_die {
 	uint64_t offset; /* in .debug_info */
-	uint32_t has;	 /* DWARF_HAS() of the valid slots of value[] */
+	/* DWARF_HAS() of the valid slots of value[] */
+	uint32_t has;
 	uint16_t tag;	 /* 0: it ends a list of children */
 	bool has_children;
 	struct dwarf_value value[DWARF_SLOT_COUNT];

@@ -18,7 +18,8 @@
 
 #define NAMES_MAX    (1u << 20) /* files or folders of one program */
 #define FORMATS_MAX  16u	/* columns of a table of files */
-#define ADDRESS_COST 16u	/* one address found costs as much as reading this many bytes */
+/* one address found costs as much as reading this many bytes */
+#define ADDRESS_COST 16u
 
 /* A file or folder. */
 struct dwarf_lines_name {
@@ -157,14 +158,16 @@ int dwarf_lines_read(
 	if (lines->encoding.version < 2 || lines->encoding.version > 5)
 		return -EBADMSG;
 	if (lines->encoding.version >= 5)
-		cursor_skip(cursor, 2); /* sizes of address and segment selector */
+		/* sizes of address and segment selector */
+		cursor_skip(cursor, 2);
 	bytes = cursor_number(cursor, lines->encoding.offset_bytes);
 	lines->program = cursor_offset(cursor) + bytes;
 	if (bytes > lines->end - cursor_offset(cursor))
 		return -EBADMSG;
 	lines->instruction_bytes = cursor_byte(cursor);
 	if (lines->encoding.version >= 4)
-		cursor_skip(cursor, 1); /* maximum operations per instruction */
+		/* maximum operations per instruction */
+		cursor_skip(cursor, 1);
 	cursor_skip(cursor, 1);		/* default of is_stmt */
 	lines->line_base = (int8_t)cursor_byte(cursor);
 	lines->line_range = cursor_byte(cursor);
@@ -189,13 +192,15 @@ struct machine {
 	const uint64_t *addresses;
 	size_t count;
 	struct dwarf_line *found;
-	size_t next;	      /* index of the first address that is not below the last row */
+	/* index of the first address that is not below the last row */
+	size_t next;
 	uint64_t last;	      /* address of the last row */
 	struct dwarf_line is; /* line of the last row */
 	enum {
 		NO_ROW,
 		HAS_ROW,
-		LEFT_OUT, /* starts at 0: the linker removed its code */
+		/* starts at 0: the linker removed its code */
+		LEFT_OUT,
 	} state;	  /* of the current sequence */
 	uint64_t address;
 	struct dwarf_line now;

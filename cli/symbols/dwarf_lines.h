@@ -31,7 +31,8 @@ struct dwarf_lines {
 	uint8_t line_range;
 	uint8_t opcode_base;
 	int8_t line_base;
-	uint8_t operands[256]; /* number of operands of each standard opcode */
+	/* number of operands of each standard opcode */
+	uint8_t operands[256];
 };
 
 /*

@@ -50,7 +50,8 @@ static const char *const names[DWARF_SECTION_COUNT] = {
  * Distributions compress the sections of debug files. Inflating the 9 MB of libc's takes 40 ms with
  * zlib and 16 ms with libdeflate, which is used if it is installed at build time.
  */
-#define COMPRESS_ZSTD 2u /* ELFCOMPRESS_ZSTD, which older headers lack */
+/* ELFCOMPRESS_ZSTD, which older headers lack */
+#define COMPRESS_ZSTD 2u
 
 /* The largest compression ratio of Deflate. */
 #define DEFLATE_RATIO 1032u

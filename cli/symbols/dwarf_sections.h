@@ -31,16 +31,19 @@ enum dwarf_section_name {
 
 struct dwarf_section {
 	int fd;		       /* borrowed; only if @memory is NULL */
-	uint64_t file_offset;  /* offset in the file; only if @memory is NULL */
+	/* offset in the file; only if @memory is NULL */
+	uint64_t file_offset;
 	uint64_t bytes;	       /* 0: there is no such section */
-	const uint8_t *memory; /* contents if unpacked, or if the file is in memory */
+	/* contents if unpacked, or if the file is in memory */
+	const uint8_t *memory;
 	uint8_t *unpacked;     /* owned */
 };
 
 struct dwarf_sections {
 	struct dwarf_section section[DWARF_SECTION_COUNT];
 	uint64_t bytes;		   /* sum of all sections */
-	_Atomic uint64_t work_max; /* bytes that may still be read; at 0 all cursors fail */
+	/* bytes that may still be read; at 0 all cursors fail */
+	_Atomic uint64_t work_max;
 };
 
 /*
@@ -59,12 +62,15 @@ void dwarf_sections_release(struct dwarf_sections *sections);
  */
 struct cursor {
 	const uint8_t *at;
-	const uint8_t *end;  /* end of the loaded bytes, at most the limit */
+	/* end of the loaded bytes, at most the limit */
+	const uint8_t *end;
 	uint64_t end_offset; /* offset of @end in the section */
-	uint64_t limit;	     /* offset in the section where reading ends */
+	/* offset in the section where reading ends */
+	uint64_t limit;
 	struct dwarf_sections *sections;
 	const struct dwarf_section *section;
-	uint8_t *buffer; /* owned; the window; NULL if the section is in memory */
+	/* owned; the window; NULL if the section is in memory */
+	uint8_t *buffer;
 	uint64_t loaded_offset;
 	size_t loaded_bytes;
 	size_t window_bytes;

@@ -13,9 +13,11 @@
 #include "render/array.h"
 
 #define UNIT_MAX (1u << 18)
-#define HOPS_MAX 16 /* references to follow from an instance to its name */
+/* references to follow from an instance to its name */
+#define HOPS_MAX 16
 
-#define ENTRY_BYTES 512u /* window for single entries, and for other sections */
+/* window for single entries, and for other sections */
+#define ENTRY_BYTES 512u
 #define PART_BYTES  4096u
 
 /* ---- walking --------------------------------------------------------------------------------- */
@@ -394,7 +396,8 @@ static bool is_cxx(uint64_t language)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-	case 0x2b: /* DW_LANG_C_plus_plus_17, which older versions of dwarf.h lack */
+	/* DW_LANG_C_plus_plus_17, which older versions of dwarf.h lack */
+	case 0x2b:
 	case 0x34: /* DW_LANG_C_plus_plus_20 */
 		return true;
 	default:

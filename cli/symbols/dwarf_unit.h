@@ -18,7 +18,8 @@ struct dwarf_unit {
 	uint64_t offset;  /* of the header in .debug_info */
 	uint64_t entries; /* offset of the first DIE */
 	uint64_t end;
-	uint64_t abbrevs; /* offset of the table of abbreviations */
+	/* offset of the table of abbreviations */
+	uint64_t abbrevs;
 	uint64_t low_pc;  /* base address of range lists */
 	uint64_t line_program;
 	uint64_t split_id;
@@ -27,10 +28,12 @@ struct dwarf_unit {
 	uint64_t rnglists_base;
 	uint64_t ranges_base;
 	struct dwarf_value folder;     /* the compiler's working directory */
-	struct dwarf_value split_name; /* name of the .dwo file; .number DWARF_NONE: none */
+	/* name of the .dwo file; .number DWARF_NONE: none */
+	struct dwarf_value split_name;
 	struct dwarf_encoding encoding;
 	uint8_t type;  /* DW_UT_* */
-	bool is_split; /* of a .dwo: its .debug_addr is in the program's file */
+	/* of a .dwo: its .debug_addr is in the program's file */
+	bool is_split;
 	bool has_code; /* its first DIE gives its code ranges */
 	bool is_cxx;
 };
@@ -44,7 +47,8 @@ struct dwarf_reader {
 	struct dwarf_sections *sections; /* borrowed */
 	struct dwarf_reader *main;
 	struct dwarf_reader *alternate;
-	const struct dwarf_unit *units; /* borrowed; all units of the file, by rising offset */
+	/* borrowed; all units of the file, by rising offset */
+	const struct dwarf_unit *units;
 	size_t unit_count;
 	struct cursor entries; /* position of the walk */
 	struct cursor entry;   /* for reading single entries */
@@ -133,10 +137,12 @@ struct dwarf_name {
 	struct dwarf_reader *reader; /* reader and unit for dwarf_text() */
 	const struct dwarf_unit *unit;
 	uint64_t offset; /* offset of the entry with the name */
-	uint64_t line, column; /* where the function is declared; 0: unknown */
+	/* where the function is declared; 0: unknown */
+	uint64_t line, column;
 	struct dwarf_value text;
 	struct dwarf_value bare; /* DW_AT_name; form 0: none */
-	bool is_linkage; /* @text is the linkage name, else DW_AT_name */
+	/* @text is the linkage name, else DW_AT_name */
+	bool is_linkage;
 };
 
 /*

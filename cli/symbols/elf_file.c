@@ -134,7 +134,8 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 
 /* ---- ELF ------------------------------------------------------------------------------------- */
 
-#define NOTES_MAX (1u << 20) /* bytes; larger note sections and segments are skipped */
+/* bytes; larger note sections and segments are skipped */
+#define NOTES_MAX (1u << 20)
 
 /* Check the headers before libelf uses them: it allocates as many sections as section 0 gives. */
 static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)

@@ -21,7 +21,8 @@
 struct elf_file {
 	Elf *elf;
 	int fd;	      /* -1 when the file is in memory */
-	char *memory; /* owned; NULL when the file is behind fd */
+	/* owned; NULL when the file is behind fd */
+	char *memory;
 };
 
 /*

@@ -47,7 +47,8 @@ struct reader {
 	size_t strings_bytes;
 	struct code *code; /* by section index */
 	size_t sections;
-	struct code known[CODE_SECTIONS]; /* sections with code, to be searched by address */
+	/* sections with code, to be searched by address */
+	struct code known[CODE_SECTIONS];
 	size_t known_count;
 };
 
@@ -253,8 +254,10 @@ out:
 /* A slot and the function that fills it. */
 struct slot {
 	uint64_t address;
-	uint64_t resolver; /* address of an IFUNC's resolver, if there is no name; else 0 */
-	const char *name;  /* in struct plt's strings; NULL with a resolver */
+	/* address of an IFUNC's resolver, if there is no name; else 0 */
+	uint64_t resolver;
+	/* in struct plt's strings; NULL with a resolver */
+	const char *name;
 };
 
 struct plt {
@@ -264,7 +267,8 @@ struct plt {
 	struct slot *slots; /* sorted by address when complete */
 	size_t count;
 	size_t room;
-	struct slot *jumps; /* the relocations of .rela.plt in their order, for `push $number` */
+	/* the relocations of .rela.plt in their order, for `push $number` */
+	struct slot *jumps;
 	size_t jumps_count;
 	char *strings;
 	size_t strings_bytes;

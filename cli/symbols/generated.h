@@ -17,10 +17,14 @@
 
 /* Zero-initialise, then set the fields up to `held_map`. */
 struct generated {
-	const char *dump_path; /* path of the jitdump; borrowed, NULL: none */
-	uint32_t pid;	       /* pid in the process's own pid namespace */
-	int64_t start_wall_s;  /* seconds since the epoch; older files are ignored; 0: no limit */
-	int held_dump, held_map; /* open descriptors of the two; borrowed, 0: none */
+	/* path of the jitdump; borrowed, NULL: none */
+	const char *dump_path;
+	/* pid in the process's own pid namespace */
+	uint32_t pid;
+	/* seconds since the epoch; older files are ignored; 0: no limit */
+	int64_t start_wall_s;
+	/* open descriptors of the two; borrowed, 0: none */
+	int held_dump, held_map;
 	struct jitdump *dump;
 	struct perfmap *map;
 	bool is_dump_read, is_map_read;

@@ -18,28 +18,36 @@
 struct gopclntab {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t size;
-	uint64_t text;	  /* ELF virtual address that starts of functions are relative to */
-	uint64_t names;	  /* this and the following: offsets in the table */
+	/* ELF virtual address that starts of functions are relative to */
+	uint64_t text;
+	/* this and the following: offsets in the table */
+	uint64_t names;
 	uint64_t names_end; /* behind the last NUL in the names */
 	uint64_t rows;
 	uint64_t functions;
 	uint64_t count;
-	unsigned quantum; /* bytes; code lengths are multiples of it */
-	unsigned flag_at; /* offset of the flags in a function's description */
+	/* bytes; code lengths are multiples of it */
+	unsigned quantum;
+	/* offset of the flags in a function's description */
+	unsigned flag_at;
 };
 
 struct gopclntab_function {
 	uint64_t start, end; /* ELF virtual addresses */
-	const char *name;    /* borrowed from the table; ends in NUL there */
-	bool is_outermost;   /* it has no caller: the unwinder stops here */
-	bool switches_stack; /* it sets the stack pointer, so its rows are not valid */
+	/* borrowed from the table; ends in NUL there */
+	const char *name;
+	/* it has no caller: the unwinder stops here */
+	bool is_outermost;
+	/* it sets the stack pointer, so its rows are not valid */
+	bool switches_stack;
 	uint64_t row;	     /* for gopclntab_row() */
 };
 
 /* A range of instructions with one frame size. */
 struct gopclntab_row {
 	uint64_t end;  /* ELF virtual address of its end */
-	int64_t bytes; /* bytes of stack in use since the function's entry */
+	/* bytes of stack in use since the function's entry */
+	int64_t bytes;
 };
 
 /*

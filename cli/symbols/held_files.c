@@ -25,7 +25,8 @@
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
 #define LIMIT_SHARE	 4u  /* 1/4 of RLIMIT_NOFILE */
-#define LIMIT_MIN	 64u /* with a smaller limit, no files are held */
+/* with a smaller limit, no files are held */
+#define LIMIT_MIN	 64u
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
@@ -44,9 +45,12 @@ struct held_file {
 /* A jitdump or perf map. */
 struct held_map {
 	struct held_file file; /* key: the image; fd 0: not yet open */
-	char *dump;	       /* path of the jitdump, owned; NULL: it is the perf map */
-	uint64_t check_ns;     /* CLOCK_MONOTONIC ns of the next check */
-	time_t copied_s;       /* when the original of a copy was last written; 0: no copy */
+	/* path of the jitdump, owned; NULL: it is the perf map */
+	char *dump;
+	/* CLOCK_MONOTONIC ns of the next check */
+	uint64_t check_ns;
+	/* when the original of a copy was last written; 0: no copy */
+	time_t copied_s;
 };
 
 /* Mounts that flamerun uses itself, so that they cannot be unmounted anyway. */

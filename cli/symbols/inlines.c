@@ -23,10 +23,14 @@
 #include "cli/symbols/unit_chains.h"
 
 #define NO_UNIT	     UINT32_MAX
-#define GROUPS_ALONE 8		  /* up to this number of units, one thread is used */
-#define WINDOW_BYTES (256u << 10) /* bytes of .debug_info that a walk reads at once */
-#define NAMES_BYTES  (64u << 10)  /* added to the byte limit for each address */
-#define SHARED_BYTES 4096u	  /* bytes of dwz's alternate file that are read at once */
+/* up to this number of units, one thread is used */
+#define GROUPS_ALONE 8
+/* bytes of .debug_info that a walk reads at once */
+#define WINDOW_BYTES (256u << 10)
+/* added to the byte limit for each address */
+#define NAMES_BYTES  (64u << 10)
+/* bytes of dwz's alternate file that are read at once */
+#define SHARED_BYTES 4096u
 
 /* One file with DWARF, shared by its readers. */
 struct source {
@@ -50,7 +54,8 @@ struct inlines_search {
 	struct elf_file alternate_file;
 	bool has_alternate;
 	uint32_t *unit_of; /* by address; NO_UNIT */
-	uint32_t *numbers; /* indexes of addresses, grouped by unit */
+	/* indexes of addresses, grouped by unit */
+	uint32_t *numbers;
 	struct group *groups;
 	size_t group_count;
 	size_t largest; /* most addresses of a group */

@@ -14,8 +14,10 @@
 #include "cli/symbols/text_pool.h"
 
 struct inlines_frame {
-	const char *name; /* linkage name, else DW_AT_name with its containers; "": unknown */
-	const char *file; /* path as the compiler knew it; "": unknown */
+	/* linkage name, else DW_AT_name with its containers; "": unknown */
+	const char *name;
+	/* path as the compiler knew it; "": unknown */
+	const char *file;
 	uint32_t line;	  /* line in the function; 0: unknown */
 };
 
@@ -37,14 +39,17 @@ struct inlines {
 	uint64_t *addresses;	      /* owned; sorted, each once */
 	struct inlines_chain *chains; /* owned; by address */
 	size_t count;
-	struct text_pool pools[INLINES_POOLS]; /* memory of the chains; one pool per thread */
+	/* memory of the chains; one pool per thread */
+	struct text_pool pools[INLINES_POOLS];
 };
 
 struct inlines_request {
 	const struct elf_file *file; /* borrowed; has .debug_info */
-	const uint64_t *addresses;   /* borrowed; ELF virtual addresses, sorted, each once */
+	/* borrowed; ELF virtual addresses, sorted, each once */
+	const uint64_t *addresses;
 	size_t count;
-	uint32_t pid; /* other files of the DWARF: try its root first; 0: none */
+	/* other files of the DWARF: try its root first; 0: none */
+	uint32_t pid;
 	/* asked between units, by several threads; true: read no more units; NULL: never */
 	bool (*is_hurried)(void);
 };

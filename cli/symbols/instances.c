@@ -14,8 +14,10 @@
 
 #include "render/array.h"
 
-#define DEPTH_MAX    512 /* children of deeper entries are skipped */
-#define ADDRESS_COST 16	 /* one address compared costs as much as reading this many bytes */
+/* children of deeper entries are skipped */
+#define DEPTH_MAX    512
+/* one address compared costs as much as reading this many bytes */
+#define ADDRESS_COST 16
 
 size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address)
 {
@@ -67,7 +69,8 @@ struct walk {
 	struct instances *instances;
 	struct dwarf_reader *reader;
 	const struct dwarf_unit *unit;
-	bool is_thorough; /* also enter functions that cover no address */
+	/* also enter functions that cover no address */
+	bool is_thorough;
 	int error;
 };
 
@@ -77,7 +80,8 @@ struct match {
 	const struct dwarf_die *die;
 	enum kind kind;
 	uint32_t outer;	   /* index of the enclosing instance */
-	uint32_t instance; /* index of its own instance; INSTANCE_NONE: not yet made */
+	/* index of its own instance; INSTANCE_NONE: not yet made */
+	uint32_t instance;
 	bool is_hit;
 };
 

@@ -18,12 +18,15 @@
 /* A function, or one inlined copy of it. */
 struct instance {
 	struct dwarf_reader *named_by;
-	uint64_t named_at; /* offset of the entry that has its name or refers to it; DWARF_NONE */
+	/* offset of the entry that has its name or refers to it; DWARF_NONE */
+	uint64_t named_at;
 	uint64_t call_file;
 	uint32_t call_line;
 	uint64_t call_column;
-	uint32_t outer;	  /* index of the instance around it; INSTANCE_NONE: not inlined */
-	uint64_t origin; /* offset of the entry that it is a copy of; DWARF_NONE */
+	/* index of the instance around it; INSTANCE_NONE: not inlined */
+	uint32_t outer;
+	/* offset of the entry that it is a copy of; DWARF_NONE */
+	uint64_t origin;
 	/* Set by the user of the instances: */
 	const char *name; /* NULL: not yet read */
 	uint64_t declared_line, declared_column;
@@ -34,7 +37,8 @@ struct instances {
 	uint32_t count, room;
 	const uint64_t *addresses; /* borrowed; sorted */
 	size_t address_count;
-	uint32_t *innermost; /* owned; by address: index of the innermost instance; INSTANCE_NONE */
+	/* owned; by address: index of the innermost instance; INSTANCE_NONE */
+	uint32_t *innermost;
 	uint32_t *enclosing; /* owned; by depth of the entry */
 };
 

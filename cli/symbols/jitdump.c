@@ -15,7 +15,8 @@
 #include "render/array.h"
 
 #define MAGIC	       0x4a695444u /* "DTiJ" in memory */
-#define ARCH_TIMESTAMP 1u	   /* flag: times are of a CPU counter, not CLOCK_MONOTONIC */
+/* flag: times are of a CPU counter, not CLOCK_MONOTONIC */
+#define ARCH_TIMESTAMP 1u
 
 /* The most loads that one look-up considers. */
 #define COVERING_MAX 10000u
@@ -54,15 +55,18 @@ struct record_move {
 /* Code at an address during a time. */
 struct load {
 	uint64_t start, end;
-	uint64_t from_ns, to_ns; /* to: when the code was moved away; JITDUMP_LAST: never */
+	/* to: when the code was moved away; JITDUMP_LAST: never */
+	uint64_t from_ns, to_ns;
 	uint64_t index;		 /* code_index of the record */
 	uint32_t name;		 /* offset in the text */
 };
 
 struct jitdump {
-	struct load *loads; /* sorted by start, then in the file's order */
+	/* sorted by start, then in the file's order */
+	struct load *loads;
 	size_t count, room;
-	uint64_t *reach; /* binary heap layout; the furthest end below node n */
+	/* binary heap layout; the furthest end below node n */
+	uint64_t *reach;
 	size_t leaves;	 /* leaves of the tree: a power of two */
 	char *text;
 	size_t text_bytes, text_room;
@@ -320,7 +324,8 @@ static int make_tree(struct jitdump *dump)
 struct load_search {
 	const struct jitdump *dump;
 	uint64_t address, time_ns;
-	size_t before; /* index of the first load that begins after the address */
+	/* index of the first load that begins after the address */
+	size_t before;
 	const struct load *best;
 	unsigned covering;
 	bool is_shared;

@@ -13,13 +13,14 @@
 #include "render/array.h"
 
 #define SYMBOLS_FILE "/proc/kallsyms"
-#define SYMBOLS_MAX  (4u << 20)
-#define NAME_BYTES   512
+#define SYMBOLS_MAX (4u << 20)
+#define NAME_BYTES  512
 
 struct symbol {
 	uint64_t start;
-	uint32_t name;	/* offset in the text */
-	uint32_t order; /* order in the file: of aliases the first is used */
+	uint32_t name; /* offset in the text */
+	/* order in the file: of aliases the first is used */
+	uint32_t order;
 };
 
 struct kernel_symbols {

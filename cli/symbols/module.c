@@ -47,7 +47,8 @@ struct debug_search {
 	const uint8_t *id;
 	size_t id_bytes;
 	uint32_t crc;
-	char found[PATH_BYTES]; /* path of the debug file that was opened */
+	/* path of the debug file that was opened */
+	char found[PATH_BYTES];
 };
 
 static void search_init(struct debug_search *search, const struct symbols_module *module,
@@ -261,7 +262,8 @@ static int try_roots(struct elf_file *file, const struct symbols_module *module,
 	return error ? try_path(file, module, path, 0, verdict) : 0;
 }
 
-static const char deleted[] = " (deleted)"; /* appended by the kernel to paths of deleted files */
+/* appended by the kernel to paths of deleted files */
+static const char deleted[] = " (deleted)";
 
 /* Return the length of @path without this ending; 0 if it does not have it. */
 static size_t length_of_deleted(const char *path)
@@ -281,7 +283,8 @@ static int try_deleted(
 
 	if (!bytes)
 		return -ENOENT;
-	renamed.seen_ns = 1; /* without a build-id, any file there is newer */
+	/* without a build-id, any file there is newer */
+	renamed.seen_ns = 1;
 	snprintf(path, sizeof(path), "%.*s", (int)bytes, module->path);
 	return try_roots(file, &renamed, path, verdict);
 }

@@ -18,13 +18,15 @@
 struct line {
 	uint64_t start;
 	uint64_t end;
-	uint32_t name; /* offset in the text: rises with the line number, so also the order */
+	/* offset in the text: rises with the line number, so also the order */
+	uint32_t name;
 };
 
 /* A range from start to the next piece's start. */
 struct piece {
 	uint64_t start;
-	uint32_t name; /* offset in the text; PIECE_NONE: no name */
+	/* offset in the text; PIECE_NONE: no name */
+	uint32_t name;
 };
 
 struct perfmap {

@@ -24,40 +24,55 @@ enum symbols_source {
 	SYMBOLS_NONE = 0,    /* no file, or no symbols in it */
 	SYMBOLS_SYMTAB,      /* .symtab of the module itself */
 	SYMBOLS_GO,          /* .gopclntab */
-	SYMBOLS_DEBUG_FILE,  /* .symtab of a debug file that was found by build-id */
-	SYMBOLS_DEBUG_LINK,  /* .symtab of a debug file that was found by debug link */
+	/* .symtab of a debug file that was found by build-id */
+	SYMBOLS_DEBUG_FILE,
+	/* .symtab of a debug file that was found by debug link */
+	SYMBOLS_DEBUG_LINK,
 	SYMBOLS_MINI,        /* .gnu_debugdata */
-	SYMBOLS_DEBUGINFOD,  /* .symtab of a debug file that debuginfod downloaded */
+	/* .symtab of a debug file that debuginfod downloaded */
+	SYMBOLS_DEBUGINFOD,
 	SYMBOLS_DYNSYM,      /* exported and PLT names only */
 	SYMBOLS_VDSO,
-	SYMBOLS_MISMATCH,    /* not used: the file has another build-id than the code that ran */
-	SYMBOLS_REPLACED     /* not used: the file was replaced or changed after its code ran */
+	/* not used: the file has another build-id than the code that ran */
+	SYMBOLS_MISMATCH,
+	/* not used: the file was replaced or changed after its code ran */
+	SYMBOLS_REPLACED
 };
 
 struct symbols_module {
-	const char *path;         /* as the target sees it, "": the program of @pid; borrowed */
-	const uint8_t *build_id;  /* borrowed; of the code that ran; NULL: it had none */
+	/* as the target sees it, "": the program of @pid; borrowed */
+	const char *path;
+	/* borrowed; of the code that ran; NULL: it had none */
+	const uint8_t *build_id;
 	size_t build_id_bytes;
-	uint32_t pid; /* to open the file through /proc/PID while the process lives; 0: none */
-	uint64_t start;		  /* address of its mapping in @pid; 0: unknown */
-	int64_t seen_ns;	  /* ns since the epoch: the file ran then; 0: unknown */
+	/* to open the file through /proc/PID while the process lives; 0: none */
+	uint32_t pid;
+	/* address of its mapping in @pid; 0: unknown */
+	uint64_t start;
+	/* ns since the epoch: the file ran then; 0: unknown */
+	int64_t seen_ns;
 	int is_vdso;
-	int held; /* descriptor that may be its file's; borrowed, 0: none */
+	/* descriptor that may be its file's; borrowed, 0: none */
+	int held;
 	/* Set by struct symbols: */
-	bool is_hurried;          /* do not read debug files and compressed symbols */
+	/* do not read debug files and compressed symbols */
+	bool is_hurried;
 	bool is_changed;	  /* module_is_changed() */
-	const char *program;	  /* path from symbols_keep_program(); NULL: none */
+	/* path from symbols_keep_program(); NULL: none */
+	const char *program;
 };
 
 struct symbols_origin {
 	enum symbols_source source;
-	const char *path; /* of the debug file; NULL: names are not from a debug file */
+	/* of the debug file; NULL: names are not from a debug file */
+	const char *path;
 };
 
 /* A function and a line in it. */
 struct symbols_frame {
 	const char *name; /* demangled */
-	const char *file; /* path as the compiler knew it; "": unknown */
+	/* path as the compiler knew it; "": unknown */
+	const char *file;
 	uint32_t line;	  /* 0: unknown */
 };
 

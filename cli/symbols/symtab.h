@@ -25,18 +25,23 @@ struct symtab;
 
 /* Of two aliases the one of higher rank is returned. A rank is a sum of these. */
 #define SYMTAB_RANK_LOCAL    0u
-#define SYMTAB_RANK_IFUNC    1u /* IFUNC: preferred to its resolver, which is at the same address */
+/* IFUNC: preferred to its resolver, which is at the same address */
+#define SYMTAB_RANK_IFUNC    1u
 #define SYMTAB_RANK_WEAK     2u
 #define SYMTAB_RANK_GLOBAL   4u
 #define SYMTAB_RANK_FUNCTION 8u
 
 struct symtab_symbol {
 	uint64_t start;
-	uint64_t end;	   /* == start: size unknown; set by symtab_finish() */
+	/* == start: size unknown; set by symtab_finish() */
+	uint64_t end;
 	uint64_t limit;	   /* end of the section, a bound for `end` */
-	const char *name;  /* mangled; in memory that symtab_keep() owns */
-	uint64_t resolver; /* if !name: address of the symbol that has the name */
-	char *shown;	   /* demangled name, owned by the table; NULL before the first look-up */
+	/* mangled; in memory that symtab_keep() owns */
+	const char *name;
+	/* if !name: address of the symbol that has the name */
+	uint64_t resolver;
+	/* demangled name, owned by the table; NULL before the first look-up */
+	char *shown;
 	uint8_t rank;	   /* SYMTAB_RANK_* */
 	uint8_t is_unsized; /* `end` is a guess and may be too far */
 	uint8_t is_plt;

@@ -16,9 +16,11 @@
 /* All zero is an empty pool. */
 struct text_pool {
 	struct segment *segments; /* owned; newest first */
-	size_t free_bytes;	  /* bytes left at the end of the newest segment */
+	/* bytes left at the end of the newest segment */
+	size_t free_bytes;
 	size_t segment_bytes;
-	const char **texts; /* owned; each string once; text n - 1 has number n in the lookup */
+	/* owned; each string once; text n - 1 has number n in the lookup */
+	const char **texts;
 	uint32_t text_count, text_room;
 	struct lookup lookup;
 	struct pages_account account;

@@ -17,12 +17,14 @@
 #define CHAIN_MAX    256 /* most functions of one address */
 #define PATH_BYTES   4096
 #define NAME_BYTES   8192
-#define WINDOW_BYTES (256u << 10) /* bytes of a .dwo that a walk reads at once */
+/* bytes of a .dwo that a walk reads at once */
+#define WINDOW_BYTES (256u << 10)
 
 /* Parameters of the current unit_chains_read(). */
 struct reading {
 	struct unit_chains *chains;
-	const struct dwarf_unit *unit; /* in the file itself, which has all line programs */
+	/* in the file itself, which has all line programs */
+	const struct dwarf_unit *unit;
 	const uint64_t *addresses;
 	size_t count;
 	struct inlines_chain *out;

@@ -20,14 +20,16 @@
 #include "cli/symbols/text_pool.h"
 
 struct unit_chains {
-	const struct inlines_request *request; /* borrowed; its file, whose .dwo files are read */
+	/* borrowed; its file, whose .dwo files are read */
+	const struct inlines_request *request;
 	struct dwarf_reader *reader;	       /* borrowed; reads that file */
 	struct text_pool *pool;		       /* borrowed; memory of the result */
 	struct dwarf_lines lines;
 	struct dwarf_line *found; /* owned; lines of the addresses */
 	struct instances instances;
 	struct dwarf_containers containers;
-	const char **paths; /* owned; by file of the line program, NULL: not yet read */
+	/* owned; by file of the line program, NULL: not yet read */
+	const char **paths;
 	uint32_t path_room;
 	struct elf_file package_file; /* the .dwp, if @has_package */
 	struct dwarf_sections package;

@@ -34,7 +34,8 @@ struct customer {
 struct shop {
 	char *text; /* name;cents;day: one sale per line */
 	size_t bytes;
-	struct customer customer[CUSTOMERS]; /* open hash table by name, then sorted by cents */
+	/* open hash table by name, then sorted by cents */
+	struct customer customer[CUSTOMERS];
 };
 
 static uint64_t next_random(uint64_t *state)

@@ -28,7 +28,8 @@ struct book {
 	char *text; /* owned */
 	size_t bytes;
 	size_t different_words;
-	unsigned most_frequent; /* occurrences of the most frequent word */
+	/* occurrences of the most frequent word */
+	unsigned most_frequent;
 	size_t compressed_bytes;
 };
 

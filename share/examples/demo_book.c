@@ -127,8 +127,10 @@ BOX static size_t match_length(const char *a, const char *b, size_t limit)
 }
 
 struct window {
-	int32_t newest[1 << 15];       /* by hash of four bytes: last position, -1: none */
-	int32_t older[WINDOW_BYTES];   /* by position: the previous one with that hash */
+	/* by hash of four bytes: last position, -1: none */
+	int32_t newest[1 << 15];
+	/* by position: the previous one with that hash */
+	int32_t older[WINDOW_BYTES];
 };
 
 BOX static size_t longest_match(const struct window *window, const struct book *book, size_t at,

@@ -21,7 +21,8 @@
 
 #define TICK_NS	 1000000
 #define SOURCE	 "program.vm"
-#define DEPTH	 16 /* calls on the machine's stack; its program needs two */
+/* calls on the machine's stack; its program needs two */
+#define DEPTH	 16
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 

@@ -26,7 +26,8 @@ SPANK_PLUGIN(flamerun, 1);
 #define LEFT_BEHIND "_SLURM_SPANK_OPTION_flamerun_flamerun"
 
 static char name[] = "flamerun", dash_o[] = "-o", dashes[] = "--";
-static char *picture; /* value of the option; NULL: it was not given */
+/* value of the option; NULL: it was not given */
+static char *picture;
 static char *flamerun = name;
 
 static int remember_picture(int value, const char *text, int is_remote)

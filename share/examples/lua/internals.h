@@ -36,8 +36,10 @@ struct lua_call {
 	struct lua_call *previous, *next;
 	union {
 		struct {
-			const uint32_t *pc; /* next instruction, as it was last saved */
-			volatile int trap;  /* not 0: call luaG_traceexec() before the next step */
+			/* next instruction, as it was last saved */
+			const uint32_t *pc;
+			/* not 0: call luaG_traceexec() before the next step */
+			volatile int trap;
 			int extra_arguments;
 		} lua;
 		/* Members of a call of a C function, in the same bytes. */
@@ -55,7 +57,8 @@ struct lua_call {
 /* Bits of lua_call.status. */
 enum {
 	LUA_CALL_C = 1 << 1,	 /* call of a C function */
-	LUA_CALL_FRESH = 1 << 2, /* luaV_execute() returns when this call does */
+	/* luaV_execute() returns when this call does */
+	LUA_CALL_FRESH = 1 << 2,
 };
 
 /* Lua's Proto: a function's code, shared by its closures. */

@@ -17,15 +17,22 @@ struct resumption {
 };
 
 struct machine {
-	int nests;	       /* call Lua functions through stubs, in C frames of their own */
+	/* call Lua functions through stubs, in C frames of their own */
+	int nests;
 	int ticks;	       /* ticks are registered */
-	uintptr_t stack_end;   /* lowest address for stubs; the C stack below is left to Lua */
-	struct lua_call *tail; /* call that flamelua_call() runs next, after a tail call */
-	lua_State *state;      /* that runs now: the main one, or a coroutine */
+	/* lowest address for stubs; the C stack below is left to Lua */
+	uintptr_t stack_end;
+	/* call that flamelua_call() runs next, after a tail call */
+	struct lua_call *tail;
+	/* that runs now: the main one, or a coroutine */
+	lua_State *state;
 	struct resumption *resumption; /* of `state`; NULL: it is no coroutine */
-	struct lua_call *at;	       /* call that ticks are charged to; NULL: the innermost */
-	const struct lua_proto *ended; /* callee of `at` that is charged instead; NULL: none */
-	struct lua_call *watched;      /* see ticks.h: atomic, only this thread writes it */
+	/* call that ticks are charged to; NULL: the innermost */
+	struct lua_call *at;
+	/* callee of `at` that is charged instead; NULL: none */
+	const struct lua_proto *ended;
+	/* see ticks.h: atomic, only this thread writes it */
+	struct lua_call *watched;
 	pthread_mutex_t lock;	       /* see ticks.h */
 };
 

@@ -9,7 +9,8 @@
 #define FUNCTION_FILE_BYTES 384
 
 struct function_name {
-	char name[FUNCTION_NAME_BYTES]; /* "fib", "main chunk", or "function" if there is none */
+	/* "fib", "main chunk", or "function" if there is none */
+	char name[FUNCTION_NAME_BYTES];
 	char file[FUNCTION_FILE_BYTES];
 	int line; /* 0: a whole chunk */
 };

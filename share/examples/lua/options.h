@@ -9,7 +9,8 @@ struct flamelua_options {
 	int no_stubs;
 	int no_intercepts;
 	int help;
-	const char *vm_profile; /* file name, borrowed from argv; NULL: none */
+	/* file name, borrowed from argv; NULL: none */
+	const char *vm_profile;
 	int vm_stacks;
 	enum flameprof_vm_place vm_place;
 };

@@ -16,7 +16,8 @@
 #include "share/examples/lua/report.h"
 
 struct words {
-	int script; /* index of the script's name, or of the wrong word, or argc */
+	/* index of the script's name, or of the wrong word, or argc */
+	int script;
 	int wrong, version, statement, no_environment;
 };
 

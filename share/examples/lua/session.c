@@ -21,7 +21,8 @@
 #endif
 
 static const char *profile_path;
-static pid_t profiled; /* process that writes the profile; a fork()ed child does not */
+/* process that writes the profile; a fork()ed child does not */
+static pid_t profiled;
 
 static int complain(const char *what, int error)
 {

@@ -9,7 +9,8 @@
 struct symbols {
 	const unsigned char *file; /* mapped; NULL: none */
 	size_t bytes;
-	uintptr_t bias; /* address in memory - address in the file's tables */
+	/* address in memory - address in the file's tables */
+	uintptr_t bias;
 };
 
 /* Map the program's file. If it cannot be read, symbols_find() finds nothing. */
