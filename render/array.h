@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Macros: growable arrays from malloc and binary search, for any types of elements and counters. */
+/*
+ * Macros for growable arrays from malloc and for binary search. They work with any type of element
+ * and counter.
+ */
 #ifndef RENDER_ARRAY_H
 #define RENDER_ARRAY_H
 
@@ -7,9 +10,9 @@
 #include <stdlib.h>
 
 /*
- * Make room for at least one more element in @list, which has @count elements and room for @room.
- * The room doubles; the first allocation has room for @first elements. @list and @room are
- * assigned, and the arguments are evaluated several times. Returns 0, or -ENOMEM with the array
+ * Make room for at least one more element in @list, which has @count elements and room for @room. A
+ * full array doubles its room; the first allocation has room for @first elements. The macro assigns
+ * @list and @room and evaluates its arguments several times. Returns 0, or -ENOMEM with the array
  * unchanged.
  */
 #define ARRAY_GROW(list, count, room, first)                                                       \

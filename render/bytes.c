@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending to memory: raw, as variable-length integers, as escaped XML text. */
+/* Append to a growing buffer: raw bytes, variable-length integers, escaped XML text. */
 #include "render/bytes.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A buffer of bytes that grows. Zero-initialise it. After a failed allocation all further calls do
- * nothing, so callers check bytes->error once at the end.
+ * A buffer of bytes that grows. Zero-initialise it. After a failed allocation bytes->error is set
+ * and all further calls do nothing, so callers check bytes->error once at the end.
  */
 #ifndef RENDER_BYTES_H
 #define RENDER_BYTES_H
@@ -16,7 +16,9 @@ struct bytes {
 	int error; /* 0 or -ENOMEM */
 };
 
-/* Append @length bytes of @data (borrowed), or a text. */
+/*
+ * bytes_put() appends @length bytes of @data; bytes_text() appends a text. Both borrow their input.
+ */
 void bytes_put(struct bytes *bytes, const void *data, size_t length);
 void bytes_text(struct bytes *bytes, const char *text); /* the NUL is not appended */
 
@@ -26,7 +28,10 @@ void bytes_varint(struct bytes *bytes, uint64_t value);
 /* Append @value as LEB128 after zigzag encoding (0, -1, 1, -2 become 0, 1, 2, 3). */
 void bytes_signed(struct bytes *bytes, int64_t value);
 
-/* Append @text escaped as XML character data or attribute value. @text is clean UTF-8. */
+/*
+ * Append @text escaped as XML character data or attribute value. @text must be valid UTF-8, as
+ * label_clean() returns it.
+ */
 void bytes_xml(struct bytes *bytes, const char *text);
 
 void bytes_release(struct bytes *bytes);

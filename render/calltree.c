@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The call tree: nodes with weights, frames, threads, samples and lines, in growing arrays with
- * hash tables for lookup. A parent has a smaller number than its children, so that a pass over the
- * tree is a loop without recursion.
+ * hash tables for lookup. A parent has a smaller number than its children, so a loop over the node
+ * numbers visits every parent before its children, without recursion.
  */
 #include "render/calltree.h"
 
@@ -37,7 +37,7 @@ struct calltree {
 	struct calltree_thread *threads;
 	struct calltree_sample *samples;
 	struct calltree_line *lines;
-	/* each distinct text once; text_lookup holds index + 1 */
+	/* each distinct text once; text_lookup stores the index in this array plus 1 */
 	const char **texts;
 	uint32_t node_count, node_room;
 	uint32_t frame_count, frame_room;
@@ -45,7 +45,7 @@ struct calltree {
 	uint32_t text_count, text_room;
 	size_t sample_count, sample_room;
 	size_t line_count, line_room;
-	struct pages_account account; /* of the lookups */
+	struct pages_account account; /* memory of the lookups */
 	struct lookup node_lookup;    /* node numbers; the root, 0, is not in it */
 	struct lookup frame_lookup;   /* frame numbers + 1 */
 	struct lookup text_lookup;    /* indices of texts + 1 */
@@ -60,7 +60,10 @@ static void poison(struct calltree *tree, int error)
 
 #define NODES_MAX 50000000u
 #define FIRST_ROOM 64
-/* Sums up to this stay exact in the viewer's doubles and cannot overflow here. */
+/*
+ * Weights above this poison the tree: the viewer adds weights as doubles, which are exact up to
+ * 2^53.
+ */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
 static uint32_t hash_child(uint32_t parent, uint32_t frame)
@@ -201,7 +204,10 @@ uint64_t calltree_total(const struct calltree *tree)
 	return tree->weight;
 }
 
-/* Correct for reversed trees too, because each stack that waits has one CALLTREE_WAIT frame. */
+/*
+ * Returns the weight of all waiting stacks. Each of them has exactly one CALLTREE_WAIT frame, also
+ * in reversed trees, so the totals of these nodes add up.
+ */
 uint64_t calltree_waits(const struct calltree *tree)
 {
 	uint64_t waits = 0;
@@ -216,7 +222,7 @@ uint64_t calltree_waits(const struct calltree *tree)
 
 #define CHUNK_BYTES 65536u
 
-/* Copy @text into the tree. Returns the copy, or NULL with @tree poisoned. */
+/* Copy @text into the tree. Returns the copy, or NULL after poisoning @tree if out of memory. */
 static char *keep_text(struct calltree *tree, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
@@ -252,8 +258,8 @@ static uint32_t hash_text(const void *tree, uint32_t number)
 }
 
 /*
- * Copy @text once only, because frames share function and file names. Returns the copy, or NULL
- * with @tree poisoned.
+ * Returns the tree's only copy of @text, made at the first call with this text. Returns NULL after
+ * poisoning @tree if out of memory.
  */
 static const char *intern_text(struct calltree *tree, const char *text)
 {
@@ -282,7 +288,10 @@ static const char *intern_text(struct calltree *tree, const char *text)
 
 #define FRAMES_MAX 50000000u
 
-/* Mix in 0xff after each text, so that "ab" with "c" and "a" with "bc" have different hashes. */
+/*
+ * Returns the hash of a frame. Mixing in 0xff after each text gives the pairs "ab", "c" and "a",
+ * "bc" different hashes.
+ */
 static uint32_t hash_of_frame(const struct calltree_frame *frame)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, frame->name, SIZE_MAX) ^ 0xff;
@@ -479,7 +488,10 @@ static int compare_sources(const void *left, const void *right)
 	const struct calltree_line *a = left, *b = right;
 	int order = compare_numbers(a->frame, b->frame);
 
-	/* Files are interned: equal pointers are equal texts, which is the most frequent case. */
+	/*
+	 * Files are interned, so equal pointers mean equal texts; most neighbours have equal
+	 * pointers.
+	 */
 	if (!order && a->file != b->file)
 		order = strcmp(a->file, b->file);
 	return order ? order : compare_numbers(a->line, b->line);
@@ -563,14 +575,20 @@ static uint32_t *array_new(uint32_t count)
 	return calloc((size_t)count + 2, sizeof(uint32_t));
 }
 
-/* Turn the counts @starts[key + 1] into the start indices @starts[key] of the runs. */
+/*
+ * Turn counts into start indices: @starts[key + 1] holds the number of elements with @key before,
+ * and @starts[key] the index of the first of them afterwards.
+ */
 static void counts_to_starts(uint32_t *starts, uint32_t keys)
 {
 	for (uint32_t i = 0; i < keys; i++)
 		starts[i + 1] += starts[i];
 }
 
-/* Sort all nodes but the root by parent and then by rank of their frame (counting sort). */
+/*
+ * Sort all nodes except the root by parent, and children of one parent by the rank of their frame
+ * (a counting sort).
+ */
 static int sort_children(struct preorder *preorder, const struct calltree *tree, uint32_t *children,
 	uint32_t *first_child)
 {

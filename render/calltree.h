@@ -4,7 +4,8 @@
  * with weights, and a list of samples with their times.
  *
  * A *fine* tree has one frame per function and source line. Naming and readers of profiles make
- * fine trees. A *coarse* tree has one frame per function, and a table with the weight of each line.
+ * fine trees. A *coarse* tree has one frame per function, and the tree has a table with the weight
+ * of each source line.
  *
  * Callers need not check every call: after the first failure (out of memory or over a limit) the
  * tree is poisoned, further calls do nothing, and calltree_error() returns the cause.
@@ -21,7 +22,8 @@ struct calltree;
 
 /*
  * The file name of a CALLTREE_UNNAMED frame begins with this prefix if the build-id of its module
- * is known; the build-id in hexadecimal follows. With both, another machine can name the address.
+ * is known; the build-id in hexadecimal follows. Build-id and offset together suffice to name the
+ * address on another machine.
  */
 #define CALLTREE_BUILD_ID "build-id:"
 
@@ -32,12 +34,12 @@ enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
 	/* generated code, named by a perf map or by the program itself */
 	CALLTREE_JIT = 1,
-	CALLTREE_UNNAMED = 2,	/* name: [libfoo.so.1+0x1234] */
+	CALLTREE_UNNAMED = 2,	/* the name is "[module+0xoffset]" */
 	/* [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_SYNTHETIC = 3,
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
-	/* a function that is inlined into its parent frame */
+	/* a function that was inlined; its parent frame is the function that contains it */
 	CALLTREE_INLINE = 6,
 	/*
 	 * The cause of a wait, always the leaf of its stack: "[futex]", "[read: pipe]", or with the
@@ -48,12 +50,15 @@ enum calltree_frame_kind {
 	CALLTREE_WAIT = 7,
 	/* "[kernel: read]": kernel code, in the system call of that name */
 	CALLTREE_KERNEL = 8,
-	/* Stands above the stacks of idle threads; see transform_shape.fold_idle. */
+	/* root of the stacks of idle threads; see transform_shape.fold_idle */
 	CALLTREE_IDLE = 9,
 	CALLTREE_KINDS
 };
 
-/* Which stacks: those on a CPU, those that wait (they have a CALLTREE_WAIT frame), or both. */
+/*
+ * Selects stacks: those that ran on a CPU, those that wait (their leaf is a CALLTREE_WAIT frame),
+ * or both.
+ */
 enum calltree_times {
 	CALLTREE_TIMES_CPU = 0,
 	CALLTREE_TIMES_WAITS = 1,
@@ -76,7 +81,7 @@ struct calltree_node {
 	uint32_t frame;
 	/* weight of the samples whose leaf is this node */
 	uint64_t self;
-	/* self and all descendants; valid after calltree_finish() */
+	/* @self plus the self weights of all descendants; valid after calltree_finish() */
 	uint64_t total;
 };
 
@@ -115,7 +120,7 @@ uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char
 uint32_t calltree_frame(
 	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind);
 
-/* Find or add the child of node @parent whose frame is @frame. Returns the child's node number. */
+/* Returns the child of node @parent whose frame is @frame; adds the child if there is none. */
 uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
 
 /* Add @weight (sampling periods) to @node's self weight. */
@@ -125,13 +130,13 @@ void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight);
 void calltree_scale(struct calltree *tree, uint64_t factor);
 
 /*
- * Name thread number @thread "name (pid/tid)" and its process "name (pid)" ("" if unknown). Both
- * texts are borrowed for the call.
+ * Set the name of thread number @thread, "name (pid/tid)", and of its process, "name (pid)" ("" if
+ * unknown). Both texts are borrowed for the call.
  */
 void calltree_thread(
 	struct calltree *tree, uint32_t thread, const char *name, const char *process);
 
-/* Append a sample. This adds no weight to its node; calltree_add() does. */
+/* Append a sample to the list of samples. No node gets weight by this; call calltree_add() too. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
 void calltree_forget_samples(struct calltree *tree);
 
@@ -145,11 +150,11 @@ struct calltree_line {
 	uint32_t line;
 	/* owned by the tree in rows that are read from it */
 	const char *file;
-	/* weight of the samples whose leaf is this line */
+	/* weight of the samples whose leaf frame is at this line */
 	uint64_t self;
 	/* weight of the stacks that contain this line, each counted once */
 	uint64_t total;
-	/* the part of @total in stacks that wait */
+	/* the part of @total that belongs to waiting stacks */
 	uint64_t waits;
 };
 void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
@@ -166,7 +171,7 @@ int calltree_finish(struct calltree *tree);
  */
 int calltree_error(const struct calltree *tree);
 
-/* Readers. Returned pointers are valid until the tree changes. */
+/* Read the tree. Returned pointers are valid until the tree changes. */
 uint32_t calltree_nodes(const struct calltree *tree); /* includes the root */
 uint32_t calltree_frames(const struct calltree *tree);
 uint32_t calltree_threads(const struct calltree *tree); /* one past the highest number named */
@@ -177,7 +182,7 @@ const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /*
 const char *calltree_process_at(const struct calltree *tree, uint32_t thread); /* NULL: unknown */
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
 uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
-uint64_t calltree_waits(const struct calltree *tree); /* of the stacks that wait */
+uint64_t calltree_waits(const struct calltree *tree); /* weight of the stacks that wait */
 
 /* Lines, valid after calltree_finish(): sorted by frame number, then by falling total weight. */
 size_t calltree_lines(const struct calltree *tree);
@@ -195,7 +200,7 @@ struct preorder {
 	/* [position] -> one past the last position of its subtree */
 	uint32_t *end;
 	uint32_t *depth;    /* [position] -> depth, 0 for the root */
-	uint32_t *height;   /* [position] -> levels below it */
+	uint32_t *height;   /* [position] -> number of levels below the node */
 	/* [frame] -> index by name, module, kind, file, line */
 	uint32_t *rank;
 	uint32_t *by_rank;  /* [rank] -> frame */

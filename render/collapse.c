@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fold recursion: a function stands once in a stack, with the callees of all its calls below. */
+/*
+ * Fold recursion: a function that occurs several times in a stack becomes one frame, which gets the
+ * callees of all its calls.
+ */
 #include "render/pass.h"
 
 #include <errno.h>
@@ -7,15 +10,19 @@
 #include <stdlib.h>
 
 /*
- * Build the new tree depth first. At a new node, place the children of all old nodes that were
- * placed there: below it, or if their function is already on the path, at the function's node on
- * the path. The walk comes back to that node, so old nodes can be added to its list until it is
- * left. Each old node is placed once and each step down places one, so the time is linear.
+ * Build the new tree depth first. When the walk enters a new node, the children of all old nodes
+ * that were placed there are placed in turn: normally below the new node, but if the child's
+ * function is already on the path, at that function's node on the path. The walk returns to every
+ * node on the path, so old nodes can still be added to the list of such a node. Each old node is
+ * placed once, so the time is linear.
  */
 struct collapse {
-	/* [old node] -> its first child, its next sibling */
+	/* [old node] -> its first child; [old node] -> its next sibling */
 	uint32_t *first, *next;
-	/* interns functions, so that inlined and other frames are equal */
+	/*
+	 * interns functions, so that an inlined frame and a called frame of one function get one
+	 * number
+	 */
 	struct calltree *names;
 	uint32_t *functions;	/* [old frame] -> function */
 	uint32_t *function;	/* [new node] -> function */
@@ -23,10 +30,10 @@ struct collapse {
 	uint32_t *on_path;
 	/* [new node] -> first old node placed there whose children are not placed yet, or 0 */
 	uint32_t *todo;
-	uint32_t *todo_next;	/* [old node] -> next in the list of @todo */
-	/* [new node] -> first child that is not walked yet, or 0 */
+	uint32_t *todo_next;	/* [old node] -> next node in the list that begins in @todo */
+	/* [new node] -> first child that the walk has not entered yet, or 0 */
 	uint32_t *below;
-	uint32_t *below_next;	/* [new node] -> next in list @below */
+	uint32_t *below_next;	/* [new node] -> next node in the list that begins in @below */
 };
 
 static int collapse_init(struct collapse *collapse, const struct pass *pass)
@@ -78,7 +85,10 @@ static void collapse_release(struct collapse *collapse)
 	free(collapse->below_next);
 }
 
-/* Frames with names in brackets are not functions: one such name stands for many places. */
+/*
+ * Is @frame a function? A name in brackets, such as "[futex]", is not: it stands for many places in
+ * the code, so two such frames are not a recursion.
+ */
 static bool is_function(const struct calltree_frame *frame)
 {
 	return frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_JIT ||
@@ -86,7 +96,7 @@ static bool is_function(const struct calltree_frame *frame)
 	       (frame->kind == CALLTREE_UNNAMED && *frame->module);
 }
 
-/* Place @node, whose parent was placed at new node @at. */
+/* Place old node @node, whose parent was placed at new node @at. */
 static void place_collapsed(
 	struct pass *pass, struct collapse *collapse, uint32_t at, uint32_t node)
 {

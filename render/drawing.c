@@ -4,9 +4,9 @@
  * text can be selected. A PNG has two device pixels per CSS pixel if it fits, for screens of high
  * density.
  *
- * All boxes of one colour are one path, and each box is a line as thick as the box is high.
- * Compared with rectangles this gives a tenth of the elements, half the numbers and the same
- * pixels.
+ * All boxes of one colour are one path, in which a box is a line as thick as the box is high. An
+ * SVG of such paths has a tenth of the elements and half the numbers of an SVG of rectangles, and
+ * the same pixels.
  */
 #include "render/drawing.h"
 
@@ -54,7 +54,7 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 	}
 }
 
-/* The dashed line at the edge between an inlined box and its parent. */
+/* Draw the dashed line at the edge between an inlined box and its parent. */
 #define DASH_PX	   3.0
 #define DASH_GAP_PX 2.0
 #define DASH_ALPHA 0.6
@@ -63,7 +63,7 @@ static void dash_inlined(const struct scene *scene, cairo_t *cairo)
 {
 	const struct picture_options *options = scene->style->options;
 	uint32_t ink = scene->style->fonts[FONT_LABEL].ink;
-	/* In a reversed picture the parent is on the other side. */
+	/* The parent's box is on the side of the root, which a reversed picture exchanges. */
 	int is_above = (options->direction == PICTURE_ICICLE) != (options->is_reversed != 0);
 
 	cairo_save(cairo);
@@ -90,7 +90,10 @@ static void show_texts(const struct scene *scene, cairo_t *cairo)
 		const struct font_style *style = &scene->style->fonts[role];
 
 		set_ink(cairo, style->ink);
-		/* Set face, size and options one by one: a scaled font has its surface's scale. */
+		/*
+		 * Set face, size and options one by one: cairo_set_scaled_font() would also set the
+		 * scale of the surface for which the font was measured.
+		 */
 		cairo_font_options_t *options = cairo_font_options_create();
 
 		cairo_scaled_font_get_font_options(scene->fonts[role].scaled, options);
@@ -126,9 +129,11 @@ int draw_scene(
 	return error;
 }
 
-/* ---- where cairo writes ---------------------------------------------------------------------- */
+/*
+ * ---- cairo's output streams -------------------------------------------------------------------
+ */
 
-/* cairo's output stream and its first error. */
+/* The closure of a cairo output stream: the file and the first error. */
 struct sink {
 	FILE *out; /* borrowed */
 	int error; /* 0 or -errno of @out */
@@ -150,8 +155,8 @@ static cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsi
 
 struct drawing_format {
 	/*
-	 * Create an owned surface for @drawing that may write to @sink. *@scale is set to units of
-	 * the surface per CSS pixel.
+	 * Returns a new surface for @drawing, owned by the caller; the surface may write to @sink.
+	 * Sets *@scale to the surface's units per CSS pixel.
 	 */
 	cairo_surface_t *(*surface_new)(
 		const struct drawing *drawing, struct sink *sink, double *scale);
@@ -200,7 +205,7 @@ static int drawing_write(const struct calltree *tree, const struct picture_optio
 	if (!error)
 		error = font_cairo_error(format->surface_write(surface, &sink));
 	cairo_surface_destroy(surface);
-	/* The stream's errno says more than cairo's error. */
+	/* Prefer the stream's errno, because cairo only reports that a write failed. */
 	if (sink.error)
 		error = sink.error;
 	drawing_release(&drawing);
@@ -224,7 +229,10 @@ static void set_metadata(cairo_surface_t *surface, const struct style *style)
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_SUBJECT, clean);
 	cairo_pdf_surface_set_metadata(
 		surface, CAIRO_PDF_METADATA_CREATOR, "flamerun " FLAMERUN_VERSION);
-	/* Set the date always: cairo writes the time of day by default, NULL removes it. */
+	/*
+	 * Always set the creation date, if need be to NULL (no date): otherwise cairo writes the
+	 * current time, and equal pictures would differ.
+	 */
 	if (style->options->created_s && gmtime_r(&seconds, &tm) &&
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, date);
@@ -258,7 +266,7 @@ int picture_write_pdf(const struct calltree *tree, const struct picture_options 
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-/* cairo's limit for the sides of image surfaces. */
+/* cairo cannot make image surfaces with longer sides. */
 #define SIDE_MAX_PX 32767
 
 static cairo_surface_t *png_surface_new(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree's columns, one after the other, on their way through deflate and base64 into the
- * document. At most one column is in memory.
+ * Write the call tree's columns (render/embed.h) one after the other through deflate and base64
+ * into the document. Only one column is in memory at a time.
  */
 #include "render/embed.h"
 
@@ -22,23 +22,29 @@
 #define PIECE_OPEN  "<piece xmlns=\"urn:flamerun\">"
 #define PIECE_CLOSE "</piece>\n"
 
-/* Mail and some editors do not like lines of 1000 characters. */
+/*
+ * Bytes of data per line of base64 (960 characters): mail programs and some editors fail on lines
+ * of 1000.
+ */
 #define LINE_BYTES   720u
 #define BLOCK_BYTES  (LINE_BYTES * 64u)
 #define PIECE_BLOCKS 16u /* not quite 1 MiB of text */
 
-/* Deflate fills a block, which is whole lines: padding comes at the very end only. */
+/*
+ * Deflate fills whole blocks, and a block is whole lines, so base64 padding occurs only at the very
+ * end.
+ */
 _Static_assert(LINE_BYTES % 3 == 0, "a line ends where digits do");
 
 struct pack {
 	z_stream stream;
 	FILE *out;
-	unsigned blocks; /* in the piece being written */
+	unsigned blocks; /* number of blocks in the current <piece> */
 	int error;
 	uint8_t block[BLOCK_BYTES];
 };
 
-/* At most LINE_BYTES. */
+/* Write @length bytes (at most LINE_BYTES) as one line of base64. */
 static void write_line(struct pack *pack, const uint8_t *data, size_t length)
 {
 	static const char digits[] =
@@ -78,7 +84,7 @@ static void flush_block(struct pack *pack)
 	pack->stream.avail_out = BLOCK_BYTES;
 }
 
-/* Begin; text goes to @out (borrowed). Returns an owned pack, or NULL without memory. */
+/* Begin to compress into @out (borrowed). Returns an owned pack, or NULL if out of memory. */
 static struct pack *pack_new(FILE *out)
 {
 	struct pack *pack = calloc(1, sizeof(*pack));
@@ -95,13 +101,15 @@ static struct pack *pack_new(FILE *out)
 	return pack;
 }
 
-/* Append. Errors show in pack_finish(). */
+/*
+ * Compress @length bytes of @data. Errors are kept in pack->error until pack_finish() returns them.
+ */
 static void pack_put(struct pack *pack, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
 
 	while (length && !pack->error) {
-		/* zlib counts in unsigned int. */
+		/* Pass at most 2^30 bytes at a time, because zlib counts in unsigned int. */
 		uInt part = length > 1u << 30 ? 1u << 30 : (uInt)length;
 
 		pack->stream.next_in = (Bytef *)(uintptr_t)bytes;
@@ -117,7 +125,9 @@ static void pack_put(struct pack *pack, const void *data, size_t length)
 	}
 }
 
-/* Write what is left. Returns 0, or -errno of the stream. */
+/*
+ * Write the remaining output of deflate and end the last piece. Returns 0, or -errno of the stream.
+ */
 static int pack_finish(struct pack *pack)
 {
 	int status = Z_OK;
@@ -146,9 +156,9 @@ static void pack_free(struct pack *pack)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Texts that are referred to by number, in their own order. */
+/* A sorted list of distinct texts. Columns refer to a text by its index in the list. */
 struct numbered {
-	/* owned; what they point to is the tree's */
+	/* the array is owned, its texts belong to the tree */
 	const char **texts;
 	size_t count;
 };
@@ -159,9 +169,12 @@ struct writer {
 	const struct preorder *preorder;
 	struct pack *pack;
 	struct bytes column;
-	struct numbered modules; /* from 1: number 0 is the empty name */
+	struct numbered modules; /* columns use index + 1, because 0 is "" */
 	struct numbered files;
-	/* [frame] -> its first line; owned. NULL: there are no lines */
+	/*
+	 * [frame] -> index of its first line in the tree's table; owned; NULL if the tree has no
+	 * lines
+	 */
 	size_t *first_line;
 	struct samples samples;
 	int error;
@@ -172,7 +185,7 @@ static const struct calltree_frame *frame_at(const struct writer *writer, uint32
 	return calltree_frame_at(writer->tree, writer->preorder->by_rank[rank]);
 }
 
-/* What stands before the @length bytes of the column of @tag. */
+/* Write a column's header: @tag and its @length in bytes. */
 static void begin_column(struct writer *writer, enum embed_tag tag, size_t length)
 {
 	struct bytes head = {0};
@@ -186,7 +199,7 @@ static void begin_column(struct writer *writer, enum embed_tag tag, size_t lengt
 	bytes_release(&head);
 }
 
-/* Write the column collected so far under @tag and begin the next. */
+/* Write the bytes collected in writer->column as the column of @tag, and empty the buffer. */
 static void end_column(struct writer *writer, enum embed_tag tag)
 {
 	if (!writer->error)
@@ -202,7 +215,7 @@ static int compare_texts(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Have room for @count texts. Returns 0 or -ENOMEM. */
+/* Allocate room for @count texts. Returns 0 or -ENOMEM. */
 static int numbered_init(struct numbered *numbered, size_t count)
 {
 	*numbered = (struct numbered){calloc(count + 1, sizeof(*numbered->texts)), 0};
@@ -211,7 +224,10 @@ static int numbered_init(struct numbered *numbered, size_t count)
 
 static void numbered_add(struct numbered *numbered, const char *text)
 {
-	/* Neighbours often share one kept text: the sort gets the rest. */
+	/*
+	 * Skip a repeated pointer, because neighbours often share a text; numbered_sort() removes
+	 * other duplicates.
+	 */
 	if (!numbered->count || numbered->texts[numbered->count - 1] != text)
 		numbered->texts[numbered->count++] = text;
 }
@@ -227,7 +243,7 @@ static void numbered_sort(struct numbered *numbered)
 	numbered->count = kept;
 }
 
-/* Counted from 0; their count for one that was not added. */
+/* Returns the index of @text, or the number of texts if @text was not added. */
 static size_t number_of(const struct numbered *numbered, const char *text)
 {
 	const char **found = bsearch(
@@ -247,7 +263,7 @@ static int number_modules(struct writer *writer)
 	return 0;
 }
 
-/* Files of the lines that are written, and where each frame's lines begin. */
+/* List the files of the lines that will be written, and fill writer->first_line. */
 static int number_lines(struct writer *writer)
 {
 	const struct calltree *tree = writer->tree;
@@ -390,7 +406,10 @@ static void write_frames(struct writer *writer)
 	end_column(writer, EMBED_FRAME_COLORS);
 }
 
-/* In words. Most functions of a program are in few samples, and of those there is none. */
+/*
+ * Append the function's spread over repeated runs in words. Append an empty text if the spread is
+ * unknown or too small, as for most functions.
+ */
 static void put_spread(struct writer *writer, const struct calltree_frame *frame)
 {
 	const struct spread *spread = writer->style->options->spread;
@@ -404,7 +423,10 @@ static void put_spread(struct writer *writer, const struct calltree_frame *frame
 	put_counted(&writer->column, text);
 }
 
-/* Nothing where nothing is compared. */
+/*
+ * Write the text of each frame about a comparison or about the spread of repeated runs. Without
+ * either, write no column.
+ */
 static void write_frame_texts(struct writer *writer)
 {
 	const struct picture_options *options = writer->style->options;
@@ -480,8 +502,8 @@ static void write_threads(struct writer *writer)
 }
 
 /*
- * The @count numbers of @values by bytes: the lowest of all of them, the next of all of them, as
- * many as the greatest needs.
+ * Write the @count numbers in @values byte by byte: first the lowest byte of all numbers, then the
+ * second byte of all, up to the highest byte that the largest number needs.
  */
 static void write_planes(
 	struct writer *writer, enum embed_tag tag, const uint32_t *values, size_t count)
@@ -504,7 +526,7 @@ static void write_planes(
 		}
 }
 
-/* Nothing where there are no times. */
+/* Write the table of samples. Write no column if the samples have no times. */
 static void write_samples(struct writer *writer)
 {
 	const struct samples *samples = &writer->samples;
@@ -527,7 +549,10 @@ static void write_samples(struct writer *writer)
 	free(values);
 }
 
-/* How many lines of the frame are written, those from *@first on. */
+/*
+ * Returns how many lines of the frame are written. *@first is set to the index of its first line,
+ * *@more to the number of lines that are left out.
+ */
 static size_t lines_of(const struct writer *writer, uint32_t rank, size_t *first, size_t *more)
 {
 	uint32_t frame = writer->preorder->by_rank[rank];
@@ -539,7 +564,9 @@ static size_t lines_of(const struct writer *writer, uint32_t rank, size_t *first
 	return written;
 }
 
-/* What a column has of each line. */
+/*
+ * Append the value of @line for column @tag. *@before is the line number that the column has last.
+ */
 static void put_line(struct writer *writer, enum embed_tag tag, const struct calltree_line *line,
 	int64_t *before)
 {
@@ -562,7 +589,7 @@ static void put_line(struct writer *writer, enum embed_tag tag, const struct cal
 	}
 }
 
-/* Nothing where there are none. */
+/* Write the columns of source lines. Write none if the tree has no lines. */
 static void write_lines(struct writer *writer)
 {
 	uint32_t frames = writer->preorder->frames;
@@ -594,7 +621,9 @@ static void write_lines(struct writer *writer)
 	}
 }
 
-/* Nothing where there are none, as in most pictures. */
+/*
+ * Write the columns of the program's marks. Write none if there are no marks, as in most pictures.
+ */
 static void write_marks(struct writer *writer)
 {
 	const struct picture_options *options = writer->style->options;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole call tree as data inside the SVG: what the viewer reads, and what makes the picture an
- * archive. Version 1:
+ * The whole call tree as data inside the SVG, for the viewer and for reading the picture back as a
+ * profile. Format version 1:
  *
- *   <metadata id="flamerun" data-format="1"> holds <piece>s of base64 with line ends, each piece
- *   whole bytes and at most 1 MiB of text, which every XML reader takes. Their bytes joined are one
- *   zlib stream (it ends in a checksum) of columns, each { tag: varint, bytes: varint, that many
- *   bytes }. Readers skip tags they do not know. Numbers in columns are LEB128 varints, "signed"
- *   ones zigzag; texts are UTF-8 or whatever bytes the symbol had.
+ *   <metadata id="flamerun" data-format="1"> contains <piece> elements of base64 in lines. Each
+ *   piece is a whole number of bytes and at most 1 MiB of text, which every XML reader accepts.
+ *   The pieces' bytes joined are one zlib stream (which ends in a checksum) of columns. A column
+ *   is { tag: varint, length in bytes: varint, that many bytes }. Readers skip unknown tags.
+ *   Numbers in columns are LEB128 varints; "signed" numbers are zigzag-encoded first. Texts are
+ *   UTF-8 or whatever bytes the symbol had.
  *
- *   Frames are numbered by name; nodes are in depth-first order, siblings by frame number, node 0
- *   is the root.
+ *   Frames are numbered in order of name. Nodes are in depth-first order, siblings by frame
+ *   number; node 0 is the root.
  *
- * There are columns and not rows because similar values next to each other deflate to half the
- * size. A range coder for the nodes and base 91 would make pictures of real programs 1 % smaller.
+ * Columns compress to half the size of rows, because similar values are next to each other.
  */
 #ifndef RENDER_EMBED_H
 #define RENDER_EMBED_H
@@ -27,109 +27,126 @@ enum embed_tag {
 	EMBED_TITLE = 1,	/* text */
 	EMBED_SUBTITLE = 2,	/* text */
 	/*
-	 * period_ns, duration_ns, nodes, frames, modules, threads, samples, colours, the root's
-	 * colour, the colour of merged boxes
+	 * period_ns, duration_ns; then the numbers of nodes, frames, modules, threads, samples and
+	 * colours; then the colour indices of the root's box and of merged boxes
 	 */
 	EMBED_NUMBERS = 3,
-	/* red, green, blue: a byte each, per colour */
+	/* per colour: three bytes red, green, blue */
 	EMBED_COLORS_LIGHT = 4,
 	EMBED_COLORS_DARK = 5,
-	/* per module: byte length, bytes; number 0 is "" */
+	/* per module: length in bytes, name; module 0 is "" */
 	EMBED_MODULES = 6,
-	EMBED_NAME_LENGTHS = 7,	 /* per frame, bytes */
-	EMBED_NAMES = 8,	 /* the bytes of all names */
-	EMBED_FRAME_MODULES = 9, /* per frame */
+	EMBED_NAME_LENGTHS = 7,	 /* per frame: length of its name in bytes */
+	EMBED_NAMES = 8,	 /* the names of all frames, without separators */
+	EMBED_FRAME_MODULES = 9, /* per frame: module number */
 	EMBED_FRAME_KINDS = 10,	 /* per frame: enum calltree_frame_kind */
-	EMBED_FRAME_COLORS = 11, /* per frame */
+	EMBED_FRAME_COLORS = 11, /* per frame: colour index */
 	/*
-	 * per node but the root: how many levels its parent is above the node before it, 0 when it
-	 * is that node
+	 * per node except the root: number of levels from the node before it up to its parent, 0 if
+	 * the node before it is its parent
 	 */
 	EMBED_NODE_UPS = 12,
-	EMBED_NODE_FRAMES = 13,	 /* per node but the root */
-	EMBED_NODE_WEIGHTS = 14, /* per node: its own */
-	EMBED_THREADS = 15,	 /* per thread: byte length, bytes */
-	/* Before version 1, in any order, and in its place EMBED_TICK to EMBED_SAMPLE_KINDS. */
-	/* per sample, signed: microseconds since the one before */
+	EMBED_NODE_FRAMES = 13,	 /* per node except the root: frame number */
+	EMBED_NODE_WEIGHTS = 14, /* per node: self weight */
+	EMBED_THREADS = 15,	 /* per thread: length in bytes, name */
+	/*
+	 * Samples as files before version 1 had them; EMBED_TICK to EMBED_SAMPLE_KINDS replace
+	 * them.
+	 */
+	/* per sample, signed: microseconds since the sample before it */
 	EMBED_OLD_TIMES = 16,
-	/* per sample, signed: node number minus the one before */
+	/* per sample, signed: its node number minus that of the sample before it */
 	EMBED_OLD_NODES = 17,
 	EMBED_OLD_THREADS = 18,
 	EMBED_OLD_WEIGHTS = 19,
 	EMBED_OLD_KINDS = 20,
-	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
-	/* text: what one unit of weight is called, "samples" */
+	EMBED_EMPTY = 21,	 /* text that is shown if there are no boxes */
+	/* text: name of one unit of weight, such as "samples" */
 	EMBED_COUNT_NAME = 22,
-	/* text, lines separated by newlines; empty: none */
+	/* text: the user's notes, lines separated by newlines; may be empty */
 	EMBED_NOTES = 23,
-	/* text: the CSS font-family list of the static picture's texts */
+	/* text: CSS font-family list of the texts of the static picture */
 	EMBED_FONT = 24,
-	/* text: the palette's name, for people; colours come as above */
+	/* text: the palette's name, for display; the viewer takes colours from the columns above */
 	EMBED_PALETTE = 25,
 	/*
-	 * As asked for, defaults filled in and bounds applied: direction (enum picture_direction),
-	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
-	 * the static picture in px; then in hundredths of a px: height of a row (the gap of 1 px
-	 * included), size of the label font, narrowest box drawn by itself; are labels whole where
-	 * there is room; which stacks are drawn (enum calltree_times); were root frames for
-	 * processes, and for threads, asked for.
+	 * The picture's options after defaults and bounds were applied: direction (enum
+	 * picture_direction), ground (enum picture_ground), 1 if the tree was merged from the leaf,
+	 * width of the static picture in px; in hundredths of a px: row height (with the gap of 1
+	 * px), size of the label font, width of the narrowest box that is drawn by itself; 1 if
+	 * labels show whole names where they fit; the drawn stacks (enum calltree_times); 1 if
+	 * there are root frames for processes; 1 if there are root frames for threads.
 	 */
 	EMBED_VIEW = 26,
-	/* per mark: microseconds since the one before */
+	/* per mark: microseconds since the mark before it */
 	EMBED_MARK_TIMES = 27,
-	EMBED_MARK_TEXTS = 28, /* per mark: byte length, bytes */
-	/* Source lines, where any are known; those of a frame from the heaviest total down. */
-	EMBED_FILES = 29,	/* per source file: byte length, bytes */
-	/* per frame: lines in the columns below, at most EMBED_LINES_MAX */
-	EMBED_LINE_COUNTS = 30,
-	EMBED_LINES_MORE = 31,	/* per frame: lines beside those */
-	EMBED_LINE_FILES = 32,	/* per line */
-	/* per line, signed: number, 0 for unknown, minus the one before */
-	EMBED_LINE_NUMBERS = 33,
-	/* per line: weight of samples whose leaf it is */
-	EMBED_LINE_SELVES = 34,
-	/* per line: weight of stacks in which it is */
-	EMBED_LINE_TOTALS = 35,
-	EMBED_LINE_WAITS = 36,	/* per line: of that, of stacks that wait */
-	/* What the colours mean, waits left out; see render/legend.h. */
-	/* per entry: LEGEND_SHADES places in the table of colours */
-	EMBED_LEGEND_COLORS = 37,
-	EMBED_LEGEND_TEXTS = 38,  /* per entry: byte length, bytes */
-	/* What the viewer has no use for, and who reads the file back has. */
-	/* per thread: byte length, bytes; as calltree_thread() */
-	EMBED_THREAD_PROCESSES = 40,
-	EMBED_MARK_THREADS = 41,     /* per mark: tid */
-	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
-	/* text: which time it is; empty: the default */
-	EMBED_TIME_NAME = 43,
-	EMBED_FILTERS = 44,	     /* text: what was left out */
+	EMBED_MARK_TEXTS = 28, /* per mark: length in bytes, text */
 	/*
-	 * The table of samples, see render/samples.h; none of it where there are no times. In
-	 * planes, each: the lowest byte of all numbers, then the next of all, four at most.
+	 * Source lines, present if the tree has any. A frame's lines are sorted by falling total
+	 * weight.
 	 */
-	/* microseconds of a unit of their time */
+	EMBED_FILES = 29,	/* per source file: length in bytes, name */
+	/* per frame: number of its lines in the following columns, at most EMBED_LINES_MAX */
+	EMBED_LINE_COUNTS = 30,
+	EMBED_LINES_MORE = 31,	/* per frame: number of its lines that were left out */
+	EMBED_LINE_FILES = 32,	/* per line: number of its source file */
+	/* per line, signed: its line number (0: unknown) minus that of the line before it */
+	EMBED_LINE_NUMBERS = 33,
+	/* per line: weight of the samples whose leaf frame is at the line */
+	EMBED_LINE_SELVES = 34,
+	/* per line: weight of the stacks that contain the line */
+	EMBED_LINE_TOTALS = 35,
+	EMBED_LINE_WAITS = 36,	/* per line: the part of its total in waiting stacks */
+	/*
+	 * The legend: the meaning of the colours of frames other than waits, see render/legend.h.
+	 */
+	/* per legend entry: LEGEND_SHADES colour indices */
+	EMBED_LEGEND_COLORS = 37,
+	EMBED_LEGEND_TEXTS = 38,  /* per legend entry: length in bytes, text */
+	/*
+	 * For programs that read the picture back as a profile; the viewer needs only the
+	 * processes.
+	 */
+	/* per thread: length in bytes, the process's name as given to calltree_thread() */
+	EMBED_THREAD_PROCESSES = 40,
+	EMBED_MARK_THREADS = 41,     /* per mark: thread id */
+	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
+	/*
+	 * text: kind of time that the weights are (picture_options.time_name); empty: the default
+	 */
+	EMBED_TIME_NAME = 43,
+	EMBED_FILTERS = 44,	     /* text: the filters that were applied to the profile */
+	/*
+	 * The table of samples (render/samples.h), present if samples have times. The columns of
+	 * samples are in planes: the lowest byte of all numbers, then the second byte of all, at
+	 * most four planes.
+	 */
+	/* number of microseconds in one unit of EMBED_SAMPLE_TIMES */
 	EMBED_TICK = 45,
 	EMBED_SAMPLE_TIMES = 46,
 	EMBED_SAMPLE_NODES = 47,
 	EMBED_SAMPLE_THREADS = 48,
 	EMBED_SAMPLE_WEIGHTS = 49,
 	EMBED_SAMPLE_KINDS = 50,
-	/* Per frame, byte length, bytes: what there is to say of it. None where nothing is. */
+	/*
+	 * Per frame: length in bytes, a remark about the frame in words. Present in comparisons and
+	 * in pictures of repeated runs of a program.
+	 */
 	EMBED_FRAME_TEXTS = 51,
 	/*
-	 * Of a picture of several runs of one program: how many they are; of each, nanoseconds that
-	 * it took, and of the CPU; of each frame 0, or 1 and the standard deviations over runs of
-	 * its function's shares, self and total, in millionths.
+	 * Present in pictures of repeated runs of a program: the number of runs; per run, its
+	 * wall-clock ns and CPU ns; per frame, 0 if unknown, or 1 and the standard deviations over
+	 * the runs of the function's self and total share, in millionths.
 	 */
 	EMBED_SPREAD = 52,
 };
 
-/* Lines of a function, so that pictures stay small; the others are in profiles. */
+/* A picture has at most this many source lines per function, to stay small; profiles have all. */
 #define EMBED_LINES_MAX 8u
 
 /*
- * Write the metadata element. Everything is borrowed; @preorder and @style are of @tree.
- * Returns 0, or -ENOMEM, or -errno of @out.
+ * Write the metadata element to @out. All arguments are borrowed; @preorder and @style were made
+ * for @tree. Returns 0, or -ENOMEM, or -errno of @out.
  */
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	const struct style *style, FILE *out);

@@ -13,28 +13,30 @@
 
 #include "render/transform.h"
 
-/* In place of a thread: for weight without a thread. */
+/* a thread number that no thread has: for weight that belongs to no thread */
 #define NO_THREAD UINT32_MAX
 
 struct groups {
 	struct pass *pass;
 	/* [old node] -> its new node below the current root frames */
 	uint32_t *at;
-	/* [old node] -> the round in which @at was set */
+	/*
+	 * [old node] -> the value of @round in which @at was set; @at is valid in that round only
+	 */
 	uint32_t *epoch;
 	uint32_t round;	 /* number of threads entered so far */
-	/* stack of old nodes, from a leaf to the first one with a valid @at */
+	/* old nodes from a leaf up to the first one with a valid @at */
 	uint32_t *path;
-	/* new node of the current thread's frame, or its process's */
+	/* new node of the frame of the current thread or, without thread frames, its process */
 	uint32_t root;
-	/* names in @root's frames; NULL: no such frame */
+	/* names of the current root frames; NULL if there is no such frame */
 	const char *process, *thread;
 	char number[32];	      /* name for a thread that has none */
 	/* [old node] -> self weight that is in no sample */
 	uint64_t *unsampled;
-	/* [old node] -> root of its samples; PASS_NOWHERE if several */
+	/* [old node] -> root frame of its samples; PASS_NOWHERE if they have several */
 	uint32_t *owner;
-	uint8_t *has_owner; /* [old node] -> it has samples */
+	uint8_t *has_owner; /* [old node] -> 1 if it has samples */
 	/* sample indices, sorted by thread and then by index */
 	size_t *order;
 };
@@ -84,7 +86,7 @@ static int compare_samples(const void *left, const void *right, void *data)
 	return a < b ? -1 : a > b;
 }
 
-/* Add a frame below the current root, which becomes the new root. */
+/* Add a frame below the current root. The new frame becomes the current root. */
 static void add_root(struct groups *groups, const char *name, enum calltree_frame_kind kind)
 {
 	struct calltree *to = groups->pass->to;
@@ -92,7 +94,7 @@ static void add_root(struct groups *groups, const char *name, enum calltree_fram
 	groups->root = calltree_child(to, groups->root, calltree_frame(to, name, "", kind));
 }
 
-/* Make the frames of @thread the current root. */
+/* Add the process and thread frames of @thread, and make the innermost of them the current root. */
 static void enter_thread(struct groups *groups, uint32_t thread)
 {
 	const struct pass *pass = groups->pass;
@@ -115,16 +117,19 @@ static void enter_thread(struct groups *groups, uint32_t thread)
 	groups->epoch[CALLTREE_ROOT] = groups->round;
 }
 
-/* Is @name the root frame's text, "worker (12/34)"? No function has such a name. */
+/*
+ * Is @name equal to @text, the text of a root frame such as "worker (12/34)"? Texts without " ("
+ * are rejected, because a function could have the same name.
+ */
 static bool is_root_text(const char *text, const char *name)
 {
 	return text && strstr(text, " (") && !strcmp(text, name);
 }
 
 /*
- * Do the current root frames replace @node, an outermost frame? They do if it has the name of one
- * of them, or is "sh" and the process is "sh (123)". Names are compared and not kinds, because in
- * stacks from files the frames of processes and threads have the kind of functions.
+ * Do the current root frames replace the outermost frame @node? They do if @node has the name of
+ * one of them, or if @node is "sh" and the process is "sh (123)". Names are compared and not kinds,
+ * because in stacks from files the frames of processes and threads have the kind of functions.
  */
 static bool is_replaced(const struct groups *groups, uint32_t node)
 {
@@ -142,7 +147,10 @@ static bool is_replaced(const struct groups *groups, uint32_t node)
 	       !strncmp(groups->process + bytes, " (", 2);
 }
 
-/* Returns the new node of @node below the current root, and adds the nodes on the way. */
+/*
+ * Returns the new node for old node @node below the current root. Adds missing nodes on the path to
+ * it.
+ */
 static uint32_t find_node(struct groups *groups, uint32_t node)
 {
 	struct pass *pass = groups->pass;
@@ -190,7 +198,7 @@ static void place_samples(struct groups *groups)
 
 /*
  * Place each sample below its thread's root frames. Self weight that is in no sample goes to the
- * root of its node's samples, or to no root if these have several.
+ * root of its node's samples, or below no root frame if these have several roots.
  */
 int groups_pass(struct pass *pass)
 {

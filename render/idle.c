@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fold idle threads, such as those of pools and event loops: a CALLTREE_IDLE frame with their
- * number is put above their stacks, so that a picture can show them as one box.
+ * Fold idle threads, such as those of pools and event loops: one CALLTREE_IDLE frame, which says
+ * how many threads are idle, becomes the parent of their stacks, so that a picture can show them as
+ * one box.
  *
  * The stack in which a thread spends most of its time is found without a table of all stacks, by a
  * weighted majority vote (Boyer and Moore 1981): if a stack weighs more than all others together,
- * the vote ends with it. A second pass over the samples computes what the winner really weighs.
+ * that stack wins the vote. A second pass over the samples computes the winner's weight.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,22 +20,22 @@
 struct thread_time {
 	uint64_t all, cpu;
 	uint64_t voted;	  /* remaining votes for @stack */
-	uint64_t waiting; /* weight of its samples in @stack */
-	uint32_t stack;	  /* node that leads the vote */
+	uint64_t waiting; /* weight of the thread's samples in @stack */
+	uint32_t stack;	  /* node of the stack that leads the vote */
 	bool is_idle;
 };
 
 struct idle {
 	struct pass *pass;
-	/* those with names; other samples belong to no known thread */
+	/* [thread number] -> named threads only; other samples belong to no known thread */
 	struct thread_time *threads;
-	/* [node] -> node of its process frame, or the root */
+	/* [node] -> node of the process frame above it, or the root */
 	uint32_t *process;
 	/* [process node] -> number of its idle threads */
 	uint32_t *count;
-	/* [node] -> self weight not yet subtracted by samples */
+	/* [node] -> self weight that no visited sample has subtracted yet */
 	uint64_t *unsampled;
-	uint64_t *weight;	     /* [node] -> weight to fold */
+	uint64_t *weight;	     /* [node] -> weight that moves below the idle frame */
 	uint32_t *folded_node;	     /* [node] -> new node for that weight */
 };
 
@@ -68,7 +69,10 @@ static void idle_release(struct idle *idle)
 	free(idle->folded_node);
 }
 
-/* Call @visit for each sample of a named thread with its part of the node's self weight. */
+/*
+ * Call @visit for each sample of a named thread. @weight is the sample's weight, limited to the
+ * rest of the node's self weight.
+ */
 static void for_each_sample(
 	struct idle *idle, void (*visit)(struct idle *idle, struct thread_time *thread,
 				   uint32_t node, uint64_t weight))
@@ -109,7 +113,10 @@ static void weigh_stack(
 		thread->waiting += weight;
 }
 
-/* An unknown cause may be anything, and a thread that is ready to run is not idle. */
+/*
+ * Does the stack of @node wait for a known cause? Threads that are ready to run (module "cpu") are
+ * not idle, and neither are those with an unknown cause ("").
+ */
 static bool waits_for_something(const struct pass *pass, uint32_t node)
 {
 	const char *module;
@@ -120,7 +127,9 @@ static bool waits_for_something(const struct pass *pass, uint32_t node)
 	return *module && strcmp(module, "cpu");
 }
 
-/* Mark the idle threads. If all threads are idle, mark none: the picture is then about waiting. */
+/*
+ * Mark the idle threads. If all threads are idle, mark none: folding would leave nothing to show.
+ */
 static void find_idle(struct idle *idle)
 {
 	bool has_busy = false;
@@ -143,7 +152,7 @@ static void find_idle(struct idle *idle)
 	}
 }
 
-/* Is @thread's part of @node's weight folded? */
+/* Does @thread's weight in @node move below the idle frame? */
 static bool is_folded(const struct idle *idle, const struct thread_time *thread, uint32_t node)
 {
 	return thread->is_idle && pass_is(idle->pass, node, CALLTREE_WAIT) &&
@@ -170,8 +179,9 @@ static uint32_t add_frame(struct idle *idle, uint32_t process)
 }
 
 /*
- * Set idle->folded_node and pass->new_node of each node. @plain and @folded mark the nodes that
- * have unfolded or folded weight in their subtree; they are filled from the leaves to the root.
+ * Set the new nodes of each old node: pass->new_node for weight that stays, idle->folded_node for
+ * weight that moves below the idle frame. @plain and @folded mark the nodes whose subtree has
+ * weight that stays or moves; they are filled from the leaves to the root.
  */
 static void position_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for display. Symbol names are untrusted: all drawn or XML text must be cleaned here. */
+/*
+ * Clean, shorten and measure text for display. Symbol names are untrusted, so every text that is
+ * drawn or written as XML must pass through label_clean() or label_fit().
+ */
 #include "render/label.h"
 
 #include <inttypes.h>
@@ -32,7 +35,7 @@ void count_text(char *text, size_t bytes, uint64_t count)
 #define ELLIPSIS_POINT 0x2026u
 #define REPLACEMENT    "\xef\xbf\xbd"
 
-/* A label with fewer characters, not counting the ellipsis, is not drawn. */
+/* A label with fewer characters (without the ellipsis) says nothing and is not drawn. */
 #define FEWEST_CHARACTERS 2
 
 /*
@@ -148,7 +151,7 @@ static bool is_operator(const char *text, const char *at)
 	return ends(text, at, "operator");
 }
 
-/* Does the '<' at @at open template arguments? Otherwise it is part of a name. */
+/* Does the '<' at @at open template arguments? Otherwise the '<' is part of a name. */
 static bool opens_arguments(const char *text, const char *at)
 {
 	const char *back = at;
@@ -157,19 +160,28 @@ static bool opens_arguments(const char *text, const char *at)
 		back--;
 	if (ends(text, back, "operator"))
 		return false;
-	/* Arguments: Rust's "f::<u32>". Names: "a::<impl Trait for T>::f", "<lambda()>". */
+	/*
+	 * After "::", a '<' opens arguments in Rust's "f::<u32>" but belongs to the name in
+	 * "a::<impl Trait for T>::f" and "<lambda()>".
+	 */
 	if (ends(text, at, "::"))
 		return !begins(at, "<impl ") && !begins(at, "<lambda") && !begins(at, "<unnamed");
-	/* "<T as Trait>::f" (Rust) and "f.<locals>.g" (Python) are names. */
+	/* In "<T as Trait>::f" (Rust) and "f.<locals>.g" (Python) the '<' belongs to a name. */
 	return at > text && !strchr(": (,.", at[-1]);
 }
 
-/* Returns the end of the parameters that begin with the '(' at @at, or NULL if they are none. */
+/*
+ * Returns the end of the parameters that begin with the '(' at @at, or NULL if the '(' begins
+ * something else.
+ */
 static const char *parameters_end(const char *text, const char *at)
 {
 	unsigned depth = 0;
 
-	/* Not parameters: "(anonymous namespace)", "f (x.py:3)", "main.(*T).f", function types. */
+	/*
+	 * The '(' begins no parameters in "(anonymous namespace)", "f (x.py:3)", "main.(*T).f" and
+	 * function types.
+	 */
 	if (at == text || ends(text, at, "operator") || ends(text, at, "decltype") ||
 		(strchr(" :.,(<{&*)", at[-1]) && !is_operator(text, at) &&
 			!ends(text, at, "operator()")))
@@ -201,7 +213,10 @@ static const char *skip_qualifiers(const char *at)
 
 #define CLONE " [clone "
 
-/* share/viewer/label.js implements the same rules; tests/labels.tsv has test cases for both. */
+/*
+ * Keep these rules equal to those in share/viewer/label.js; tests/labels.tsv has test cases for
+ * both.
+ */
 void label_short(char *out, const char *name)
 {
 	size_t used = 0;
@@ -231,7 +246,7 @@ void label_short(char *out, const char *name)
 			depth--;
 		if (depth)
 			continue;
-		/* Keep the parameters in "{lambda(int)#1}". */
+		/* In "{lambda(int)#1}" the parameters are part of the name. */
 		braces += *at == '{';
 		braces -= *at == '}' && braces;
 		out[used++] = *at;
@@ -243,14 +258,17 @@ void label_short(char *out, const char *name)
 
 /* ---- cutting names --------------------------------------------------------------------------- */
 
-/* If both ends together have fewer characters, show only the name's beginning. */
+/* If both ends of a name together would have fewer characters, show only its beginning. */
 #define FEWEST_OF_BOTH_ENDS 6u
-/* Fewer characters of the namespace before a function's own name are not shown. */
+/*
+ * A rest of the namespace before a function's own name is shown only if it has this many
+ * characters.
+ */
 #define FEWEST_BEFORE 2u
-/* Last digits of an address that suffice to distinguish it from others. */
+/* The last digits of an address: this many suffice to distinguish it from others. */
 #define FEWEST_OF_ADDRESS 4u
 
-/* A text and its width up to the end of each character. */
+/* A text, and for each of its characters the width in pixels from the beginning to its end. */
 struct measured {
 	const char *text; /* borrowed */
 	unsigned count;
@@ -260,7 +278,7 @@ struct measured {
 	double px[LABEL_BYTES];
 };
 
-/* The characters that remain: [head, head_end) and [tail, tail_end). */
+/* The characters of a name that remain: [head, head_end) and [tail, tail_end). */
 struct cut {
 	unsigned head, head_end, tail, tail_end;
 };
@@ -305,7 +323,7 @@ static unsigned start_that_fits(const struct measured *all, unsigned first, doub
 	return from;
 }
 
-/* Characters in "+0x", which is kept or dropped as a whole. */
+/* Characters in "+0x"; a cut keeps all three or none. */
 #define ADDRESS_MARK 3u
 
 /* Returns the "+0x12]" of a name such as "[libz.so.1+0x12]", or NULL for other names. */
@@ -378,7 +396,10 @@ static unsigned shared_with(const struct measured *all, const char *const beside
 	return most;
 }
 
-/* Cut a name whose end matters most: keep as much as fits of the part from @own on. */
+/*
+ * Cut a name whose end matters most: from the part that begins at @own, keep the longest end that
+ * fits; if all of it fits, also keep the beginning of the name.
+ */
 static struct cut keep_tail(const struct measured *all, unsigned own, double room_px)
 {
 	unsigned tail = start_that_fits(all, own, room_px);
@@ -390,7 +411,10 @@ static struct cut keep_tail(const struct measured *all, unsigned own, double roo
 	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};
 }
 
-/* Cut a name from @own on: keep both ends, or the part that differs from the neighbours' names. */
+/*
+ * Cut a name, ignoring what precedes @own: keep both ends, or the part that differs from the names
+ * in @beside.
+ */
 static struct cut keep_ends(
 	const struct measured *all, unsigned own, double room_px, const char *const beside[2])
 {
@@ -417,7 +441,10 @@ static struct cut keep_ends(
 	return end - differs < FEWEST_CHARACTERS ? cut : (struct cut){own, own, differs, end};
 }
 
-/* Write what remains of the text, with ellipses for the rest. Returns the length in bytes. */
+/*
+ * Write the parts of the text that @cut keeps, with ellipses for the parts left out. Returns the
+ * length in bytes, or 0 if the parts are too short or too long.
+ */
 static size_t put_cut(char *out, const struct measured *all, struct cut cut)
 {
 	size_t used = all->ends[cut.head_end] - all->ends[cut.head];

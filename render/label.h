@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes kept of a name, with the NUL; longer names end in an ellipsis. No box needs more. */
+/*
+ * Room for a label with its NUL, in bytes. Longer names are cut and end in an ellipsis; no box has
+ * room for more.
+ */
 #define LABEL_BYTES 1024u
 
-/* A font's widths: advance_px() returns the advance of one code point in pixels. */
+/* Measures a font: advance_px() returns the advance of one code point in pixels. */
 struct label_measure {
 	double (*advance_px)(const struct label_measure *measure, uint32_t code_point);
 };
@@ -30,13 +33,17 @@ uint32_t label_next(const char **text);
 /* Returns the width of clean @text in pixels. */
 double label_width_px(const char *text, const struct label_measure *measure);
 
-/* Bytes that label_short() needs for a name of @bytes: "<>" becomes the longer "<…>". */
+/*
+ * Bytes that label_short() needs for a name of @bytes bytes: each "<>" may become "<…>", which is
+ * longer.
+ */
 #define LABEL_SHORT_BYTES(bytes) (3 * (bytes) + 1)
 
 /*
  * Shorten a function's name: drop template arguments, parameters and qualifiers, so that "a<b,
- * c<d>>::e(f) const" becomes "a<…>::e". Operators, lambdas, "(anonymous namespace)" and other
- * bracketed names stay whole. Names of other things and names with unbalanced brackets are copied.
+ * c<d>>::e(f) const" becomes "a<…>::e". The names of operators, lambdas and "(anonymous namespace)"
+ * stay whole. Names that are not functions, and names with unbalanced brackets, are copied
+ * unchanged.
  * @out has LABEL_SHORT_BYTES(strlen(@name)) bytes.
  */
 void label_short(char *out, const char *name);
@@ -54,7 +61,7 @@ enum label_names {
  * text keeps its beginning. If a label in @beside (left and right neighbour; the array and its
  * elements may be NULL) begins with the same characters, keep the part that differs.
  * share/viewer/label.js follows the same rules; tests/fitted.tsv has test cases for both. @fitted
- * has LABEL_BYTES. Returns its length, 0 if no useful part fits.
+ * has LABEL_BYTES. Returns the label's length in bytes, 0 if no useful part of the name fits.
  */
 size_t label_fit(char *fitted, const char *name, const char *const beside[2], double width_px,
 	const struct label_measure *measure, enum label_names names);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lay out the tree in one pass over its preorder. A box that is too narrow is merged with the
- * narrow boxes next to it in its row and its subtree is skipped, so that work and boxes depend on
- * the pixels.
+ * narrow boxes next to it in its row, and its subtree is skipped. Time and the number of boxes
+ * therefore depend on the picture's width, not on the size of the tree.
  */
 #include "render/layout.h"
 
@@ -11,7 +11,7 @@
 
 #include "render/array.h"
 
-/* Narrow boxes at the end of a row that are not emitted yet. */
+/* Neighbouring narrow boxes at the end of a row, which will become one merged box. */
 struct narrow_run {
 	uint64_t from, to; /* range of weights; empty if equal */
 	uint32_t node;
@@ -24,15 +24,15 @@ struct pass {
 	const struct calltree *tree;
 	const struct preorder *preorder;
 	struct narrow_run *runs; /* per row */
-	/* [row] -> weight at which the next box begins */
+	/* [row] -> weight, counted from the left edge, at which the next box begins */
 	uint64_t *next_from;
 	double scale;	     /* pixels per weight */
 	double narrowest_px;
 	double *row_px; /* [row] -> width of all its boxes */
-	uint32_t rows;	/* maximum */
+	uint32_t rows;	/* maximum number of rows */
 };
 
-/* Rows are not cut off if they are fewer than this. */
+/* Cutting off fewer rows than this is not worth the mark that replaces them. */
 #define FEWEST_CUT 8u
 
 /* Returns 0, -ENOMEM, or -E2BIG when the limit on boxes is reached. */
@@ -87,7 +87,10 @@ static int is_idle(const struct calltree *tree, uint32_t node)
 	       calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->kind == CALLTREE_IDLE;
 }
 
-/* Place a node whose row is within the limits. *@below is set if its children must be placed. */
+/*
+ * Add the box of the node at preorder position @at. The caller has checked its row. *@below is set
+ * if the node's children must be placed too.
+ */
 static int place_node(struct pass *pass, uint32_t at, int *below)
 {
 	uint32_t number = pass->preorder->order[at], row = pass->preorder->depth[at];
@@ -160,8 +163,9 @@ static int fit_boxes(struct pass *pass)
 }
 
 /*
- * Returns the number of rows to keep. Rows at the top in which nothing is readable are cut off,
- * because one deep and narrow stack would otherwise make the whole picture as high as it is deep.
+ * Returns the number of rows to keep. Rows at the end of the stacks in which no box is readable are
+ * cut off, because one deep and narrow stack would otherwise make the whole picture as high as it
+ * is deep.
  */
 static uint32_t rows_worth_drawing(const struct pass *pass)
 {
@@ -169,7 +173,7 @@ static uint32_t rows_worth_drawing(const struct pass *pass)
 
 	while (rows > pass->limits->calm_rows && pass->row_px[rows - 1] < pass->limits->needle_px)
 		rows--;
-	/* One more row shows the mark for what was cut off. */
+	/* Keep one more row for the marks (LAYOUT_DEEPER) of the stacks that were cut off. */
 	return rows + 1 + FEWEST_CUT <= pass->layout->rows ? rows + 1 : pass->rows;
 }
 

@@ -12,19 +12,19 @@
 
 enum layout_kind {
 	LAYOUT_NODE = 0,
-	/* a run of neighbours, each too narrow to be drawn */
+	/* a merged box: several neighbours, each too narrow to be drawn */
 	LAYOUT_SLIVER = 1,
-	/* stands for the levels above it that are not drawn */
+	/* a mark in place of the levels above it that are not drawn */
 	LAYOUT_DEEPER = 2,
 };
 
 struct layout_box {
-	double left_px; /* from the left edge of the graph */
+	double left_px; /* distance from the left edge of the graph */
 	double width_px;
 	uint32_t row;	/* 0 is the root's row */
-	/* LAYOUT_SLIVER: first of the run; LAYOUT_DEEPER: first not drawn */
+	/* LAYOUT_SLIVER: first of the merged nodes; LAYOUT_DEEPER: first node that is not drawn */
 	uint32_t node;
-	/* LAYOUT_SLIVER: boxes merged; LAYOUT_DEEPER: levels not drawn */
+	/* LAYOUT_SLIVER: number of merged nodes; LAYOUT_DEEPER: number of levels not drawn */
 	uint32_t count;
 	enum layout_kind kind;
 };
@@ -34,22 +34,22 @@ struct layout {
 	struct layout_box *boxes;
 	uint32_t count;
 	uint32_t rows;	 /* highest row in use, plus one */
-	/* largest number of levels cut off anywhere; 0 if none */
+	/* largest number of levels cut off from one stack; 0 if none */
 	uint32_t folded;
 	uint32_t room;
 };
 
 struct layout_limits {
 	double width_px;     /* width of the root */
-	/* narrowest box that is drawn by itself */
+	/* a box that is narrower is merged with its neighbours */
 	double narrowest_px;
-	/* maximum, LAYOUT_DEEPER boxes included; at least 2 */
+	/* maximum number of rows, with those of LAYOUT_DEEPER boxes; at least 2 */
 	uint32_t rows;
-	/* rows that are never cut off, however narrow their boxes are */
+	/* number of rows next to the root that are never cut off */
 	uint32_t calm_rows;
-	/* rows above are cut off if their boxes together are narrower */
+	/* rows beyond calm_rows are cut off if their boxes together are narrower than this */
 	double needle_px;
-	/* maximum; narrowest_px doubles until the boxes fit */
+	/* maximum number of boxes; narrowest_px doubles until the boxes fit */
 	uint32_t boxes;
 };
 

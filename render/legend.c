@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* In the order of the legend. */
+/* The legend shows the classes in this order. */
 static const struct {
 	enum palette_class class;
 	const char *text;
@@ -38,7 +38,10 @@ static const struct {
 
 _Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");
 
-/* Functions are called "other" in palettes that have colours for a language or for modules. */
+/*
+ * Returns the text for @class. Functions are called "other function" in palettes that give a
+ * language or modules colours of their own.
+ */
 static const char *text_of(
 	const struct palette *palette, enum palette_class class, const char *text)
 {

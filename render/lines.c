@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merge the frames of a function's lines into one frame, and put each line's weight into the new
- * tree's table of lines; or make the line part of the name. Also apply struct transform_sources,
- * which changes names and drops inlined frames.
+ * Make a coarse tree: merge the frames of a function that differ only in their line, and put each
+ * line's weight into the new tree's table of lines. With by_line, make the line part of the name
+ * instead. Also apply struct transform_sources, which changes names and drops inlined frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static void drop_line(struct pass *pass, struct calltree_frame *frame)
 	frame->line = 0;
 }
 
-/* Name the frame "name file.c:12"; if out of memory, leave the line out. */
+/* Append the source line to the frame's name: "name file.c:12". If out of memory, keep the name. */
 static void name_line(struct pass *pass, struct calltree_frame *frame)
 {
 	const char *slash = strrchr(frame->file, '/');
@@ -41,20 +41,24 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 	drop_line(pass, frame);
 }
 
-/* Weights of a frame of the old tree. */
+/* The weights of one frame of the old tree. */
 struct weighed {
-	uint64_t self;	/* of stacks that end in it */
-	/* of stacks that contain it, each counted once */
+	uint64_t self;	/* weight of the stacks that end in the frame */
+	/* weight of the stacks that contain the frame, each counted once */
 	uint64_t total;
-	uint64_t waits; /* part of @total in stacks that wait */
+	uint64_t waits; /* the part of @total in waiting stacks */
 };
 
-/* Fill @frames, by frame number. Returns 0 or -ENOMEM. */
+/* Compute @frames[number of the frame] for all frames. Returns 0 or -ENOMEM. */
 static int weigh_frames(const struct pass *pass, struct weighed *frames)
 {
-	/* [frame] -> end of the subtree of its outermost node on the path */
+	/*
+	 * [frame] -> one past the last position of the subtree of the frame's outermost node on the
+	 * path
+	 */
 	uint32_t *within = pass_array(calltree_frames(pass->from), sizeof(*within));
-	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits)); /* [node] */
+	/* [node] -> weight of waits in its subtree */
+	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits));
 	struct preorder preorder;
 	int error = within && waits ? preorder_init(&preorder, pass->from) : -ENOMEM;
 
@@ -135,7 +139,7 @@ int transform_lines(const struct calltree *tree, bool by_line, struct calltree *
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* transform_match_fn */
+/* Matches the frames that source_pass() drops (a transform_match_fn). */
 static int is_unwanted(const struct calltree_frame *frame, void *context)
 {
 	const struct transform_sources *sources = context;
@@ -154,7 +158,10 @@ static void map_file(struct pass *pass, struct calltree_frame *frame)
 		frame->name = sources->rename(frame->name, sources->rename_context);
 }
 
-/* Keep an inlined frame at the root, because its weight has no parent to go to. */
+/*
+ * Give the weight of inlined frames to their parents. An inlined frame at the root stays, because
+ * there is no parent frame.
+ */
 static int source_pass(struct pass *pass)
 {
 	pass->rename = map_file;

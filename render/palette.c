@@ -17,7 +17,10 @@
 #include "libprof/fnv.h"
 #include "render/picture.h"
 
-/* Each round of hues given to modules has hues that are as far apart as possible. */
+/*
+ * A palette's hues for modules are given out in this many rounds; the hues of one round are as far
+ * apart as possible.
+ */
 #define MODULE_ROUNDS 3u
 
 /* ---- classes of frames ----------------------------------------------------------------------- */
@@ -38,7 +41,7 @@ static int is_word_character(char c)
 	       c == '_';
 }
 
-/* Does @name contain @ending (".js"), not as the beginning of a longer word (".json")? */
+/* Does @name contain @ending (".js")? If a word continues after it (".json"), it does not count. */
 static int has_ending(const char *name, const char *ending)
 {
 	for (const char *at = name; (at = strstr(at, ending)); at++)
@@ -53,7 +56,7 @@ static int is_function(const struct calltree_frame *frame)
 	       frame->kind == CALLTREE_INLINE;
 }
 
-/* Returns the class for a suffix, or PALETTE_CLASSES if there is none. */
+/* Returns the class for a suffix such as "_[k]", or PALETTE_CLASSES if @name has none. */
 static enum palette_class by_suffix(const char *name)
 {
 	size_t length = strlen(name);
@@ -73,7 +76,7 @@ static enum palette_class by_suffix(const char *name)
 	}
 }
 
-/* The class of functions that are not the language's own. */
+/* Returns the class of a function that does not belong to the palette's language. */
 static enum palette_class by_native_name(const char *name)
 {
 	return strstr(name, "::") ? PALETTE_CXX : (enum palette_class)CALLTREE_NATIVE;
@@ -143,7 +146,9 @@ enum palette_class palette_java(const struct calltree_frame *frame)
 	if (frame->kind == CALLTREE_JIT)
 		return begins_with_any(frame->name, made, COUNT(made)) ? PALETTE_BUILTIN
 								       : PALETTE_GUEST;
-	/* com/example/Main.run and com.example.Main.run: C has no such names. */
+	/*
+	 * Names such as com/example/Main.run or com.example.Main.run are Java: C has no such names.
+	 */
 	for (size_t i = 0; i < COUNT(packages); i++) {
 		size_t length = strlen(packages[i]);
 
@@ -177,7 +182,7 @@ enum palette_class palette_js(const struct calltree_frame *frame)
 
 enum palette_class palette_perl(const struct calltree_frame *frame)
 {
-	/* Prefixes of the functions of perl itself. */
+	/* Prefixes of the names of perl's own C functions. */
 	static const char *const own[] = {"Perl", "perl_", "S_", "XS_"};
 	enum palette_class class = by_suffix(frame->name);
 
@@ -195,19 +200,18 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 /* ---- the palettes ---------------------------------------------------------------------------- */
 
 /*
- * Numbers are OKLCH, in which equal steps look equal: text in one colour has the same contrast on
- * all shades of a family.
+ * The numbers in the palettes are OKLCH, in which equal steps look equal: text in one colour has
+ * the same contrast on all shades of a family.
  */
 
 /* clang-format off: the numbers stand in columns. */
 
-/* As light as the text on them allows. */
+/* Lightness of boxes on a dark background: as light as possible under light text. */
 #define DARK {0.44, 0.51}
 
 /*
- * Waits have one shade per kind, the same in every palette, so that a legend can show them.
- * Functions seldom have these hues, and the lightnesses differ for readers without red or green
- * cones.
+ * Each kind of wait has one shade, equal in every palette, so that a legend can show it. Functions
+ * seldom have these hues, and the lightnesses differ for readers without red or green cones.
  */
 #define WAIT(hue, chroma, light, dark) \
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
@@ -220,7 +224,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_READY] = WAIT( 95, 0.130, 0.907, 0.448), \
 	[CALLTREE_WAIT] = WAIT(300, 0.015, 0.830, 0.450)
 
-/* In every palette: greys for frames without a name and for merged boxes, */
+/* Greys for frames without a name and for merged boxes; every palette has them. */
 #define GREYS \
 	[CALLTREE_UNNAMED]   = {1, 4, { 60,  60}, {0.012, 0.012}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
 	[CALLTREE_SYNTHETIC] = {1, 4, {255, 255}, {0.028, 0.028}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
@@ -230,13 +234,13 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_ROOT]       = {1, 1, {260, 260}, {0.008, 0.008}, {0.90, 0.90}, {0.36, 0.36}, 0}, \
 	[PALETTE_MERGED]     = {1, 1, { 80,  80}, {0.014, 0.014}, {0.85, 0.85}, {0.38, 0.38}, 0}
 
-/* and blue greys for processes and threads. */
+/* The greys, and blue greys for processes and threads. */
 #define NO_FUNCTIONS \
 	GREYS, \
 	[CALLTREE_PROCESS]   = {2, 2, {250, 275}, {0.055, 0.055}, {0.80, 0.84}, {0.43, 0.47}, 0}, \
 	[CALLTREE_THREAD]    = {2, 2, {205, 225}, {0.050, 0.050}, {0.82, 0.86}, {0.43, 0.47}, 0}
 
-/* One range of hues for all functions; inlined ones are paler. */
+/* A palette with one range of hues for all functions; inlined functions are paler. */
 #define RANGE(hue_from, hue_to, chroma, light_from, light_to) { \
 	NO_FUNCTIONS, \
 	[CALLTREE_NATIVE] = {8, 4, {hue_from, hue_to}, {chroma, chroma}, \
@@ -248,8 +252,9 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 }
 
 /*
- * The convention of such palettes: green is the language, aqua its engine, yellow C++, orange the
- * kernel, red everything else.
+ * A palette for one language, with the colours that other flame-graph tools use: green for
+ * functions of the language, aqua for its engine, yellow for C++, orange for the kernel, red for
+ * everything else.
  */
 #define LANGUAGE { \
 	NO_FUNCTIONS, \
@@ -260,7 +265,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_KERNEL]  = {3, 4, { 56,  68}, {0.130, 0.130}, {0.78,  0.83}, DARK, 0}, \
 }
 
-/* The first is the default. */
+/* The first palette is the default. */
 static const struct palette_scheme palette_schemes[] = {
 	{"hot", palette_by_kind, {
 		NO_FUNCTIONS,
@@ -290,7 +295,7 @@ static const struct palette_scheme palette_schemes[] = {
 	}},
 	/*
 	 * Blue through grey to yellow with rising lightness, which readers without red or green
-	 * cones can see, after the colour map cividis (Nuñez, Anderton, Renslow 2018).
+	 * cones can distinguish, after the colour map cividis (Nuñez, Anderton, Renslow 2018).
 	 */
 	{"cividis", palette_by_kind, {
 		NO_FUNCTIONS,
@@ -302,8 +307,8 @@ static const struct palette_scheme palette_schemes[] = {
 				     {0.40, 0.43}, 0.06},
 	}},
 	/*
-	 * A hue for each kind of code, from the eight hues of Okabe and Ito (2002), which also
-	 * differ in lightness.
+	 * One hue per kind of code, from the eight hues of Okabe and Ito (2002), which also differ
+	 * in lightness.
 	 */
 	{"okabe-ito", palette_by_kind, {
 		GREYS,
@@ -319,15 +324,15 @@ static const struct palette_scheme palette_schemes[] = {
 	}},
 };
 
-/* A single shade. */
+/* A family with a single shade. */
 #define VERDICT(hue, chroma, light, dark) \
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
 #define NO_VERDICT {1, 3, {260, 260}, {0.004, 0.004}, {0.84, 0.885}, {0.36, 0.41}, 0}
 
 /*
- * Palettes for comparisons. Functions that changed stand out, functions that changed because of
- * others are pale, and functions without a significant change are grey. "hot" uses red and blue;
- * "okabe-ito" uses orange and blue of different lightness.
+ * Palettes for comparisons. Functions that changed stand out, functions that changed only because
+ * their callers or callees did are pale, and functions without a significant change are grey. "hot"
+ * uses red and blue; "okabe-ito" uses orange and blue of different lightness.
  */
 static const struct palette_scheme verdict_schemes[] = {
 	{"hot", palette_by_kind, {
@@ -399,7 +404,10 @@ static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, text, SIZE_MAX);
 
-	/* Mix the hash, because its low bits depend mostly on the last letters. */
+	/*
+	 * Mix the bits of the hash, because its low bits depend mostly on the last letters of the
+	 * name.
+	 */
 	hash ^= hash >> 29;
 	hash *= UINT64_C(0xbf58476d1ce4e5b9);
 	return hash ^ hash >> 32;
@@ -443,8 +451,9 @@ static uint32_t merge_modules(struct module *modules, uint32_t count)
 }
 
 /*
- * Give each module, the heaviest first, the first free hue from the hash of its name on. With
- * hashes alone, two of five modules would often have the same colour.
+ * Choose a hue for each module, beginning with the heaviest: the first unused hue after the one
+ * that the hash of its name selects. By the hash alone, two of five modules would often get the
+ * same colour.
  */
 static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 {
@@ -455,7 +464,10 @@ static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 		unsigned hue = (unsigned)(hash_text(modules[i].name) % per_round);
 		unsigned round = i / per_round;
 
-		/* There are more modules than hues, so hues are shared from here on. */
+		/*
+		 * More modules than hues: mark all hues unused, so that modules share hues from now
+		 * on.
+		 */
 		if (i >= hues)
 			used = 0;
 		round %= MODULE_ROUNDS;
@@ -516,7 +528,7 @@ static const struct palette_scheme *find_scheme(const char *name)
 	return NULL;
 }
 
-/* Returns the palette of verdicts that is most similar to @scheme. */
+/* Returns the palette for comparisons that is most similar to @scheme. */
 static const struct palette_scheme *find_verdict_scheme(const struct palette_scheme *scheme)
 {
 	bool is_for_all = !strcmp(scheme->name, "okabe-ito") || !strcmp(scheme->name, "cividis");

@@ -3,7 +3,7 @@
  * Colours of frames. Frames are divided into classes, and a palette has a family of shades for each
  * class. A hash of the name selects the shade, so that a function has the same colour in every
  * picture. There are few shades, so that all boxes of one colour can be drawn together. The viewer
- * gets this table and the index of each frame's colour; it computes none.
+ * gets the table of colours and the index of each frame's colour; it computes no colours.
  */
 #ifndef RENDER_PALETTE_H
 #define RENDER_PALETTE_H
@@ -18,25 +18,25 @@ struct palette_color {
 	uint8_t red, green, blue;
 };
 
-/* Classes. The first values are those of enum calltree_frame_kind. */
+/* Classes of frames. The first values are those of enum calltree_frame_kind. */
 enum palette_class {
 	PALETTE_ROOT = CALLTREE_KINDS,
 	PALETTE_MERGED,
 	/* functions of the palette's language */
 	PALETTE_GUEST,
-	/* code of its engine: inlined code, built-in functions, stubs */
+	/* code of the language's engine: inlined code, built-in functions, stubs */
 	PALETTE_BUILTIN,
 	PALETTE_CXX,
 	PALETTE_KERNEL,
-	PALETTE_MODULE, /* one hue per module */
-	/* Waits by kind; CALLTREE_WAIT is the class of waits of unknown kind. */
+	PALETTE_MODULE, /* functions of all modules, in palettes with one hue per module */
+	/* Kinds of waits. Waits of unknown kind have the class CALLTREE_WAIT. */
 	PALETTE_LOCK,
 	PALETTE_SLEEP,
 	PALETTE_IO,
 	PALETTE_CHILD,
 	PALETTE_DISK,
 	PALETTE_READY,
-	/* enum picture_verdict in its order, for comparisons */
+	/* The values of enum picture_verdict in the same order, for comparisons. */
 	PALETTE_INSIGNIFICANT,
 	PALETTE_SLOWER,
 	PALETTE_SLOWER_BY_OTHERS,
@@ -48,19 +48,23 @@ enum palette_class {
 };
 
 /*
- * A family has @hues * @levels shades, all levels of a hue first. Numbers are OKLCH. A negative
- * chroma is the opposite hue, so that a family can pass through grey.
+ * A family of @hues * @levels shades; in the table of colours, all levels of the first hue come
+ * first. Numbers are OKLCH. A negative chroma means the opposite hue, so that a family can pass
+ * through grey.
  */
 struct palette_family {
-	unsigned hues, levels; /* 0: the palette has no such class */
+	unsigned hues, levels; /* number of hues and levels; 0 if the palette has no such class */
 	struct palette_range {
 		double from, to;
 	} hue,		/* degrees */
-		chroma, /* from the first hue to the last */
-		/* lightness on a light background, from the first level to the last */
+		chroma, /* chroma of the first and the last hue */
+		/* lightness of the first and the last level, on a light background */
 		light,
-		dark;	/* lightness on a dark background */
-	/* added to the last hue's lightness, less to earlier ones: dark yellow looks like mud */
+		dark;	/* lightness of the first and the last level, on a dark background */
+	/*
+	 * added to the lightness of the last hue, and less of it to earlier hues, because dark
+	 * yellow looks like mud
+	 */
 	double lift;
 };
 
@@ -70,17 +74,21 @@ struct palette_scheme {
 	struct palette_family families[PALETTE_CLASSES];
 };
 
-/* Classify a frame for users of a language: its functions, its engine, C++, kernel. */
+/*
+ * Returns the class of @frame in the palette of a language: its functions, its engine, C++, kernel
+ * or other.
+ */
 enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);
 enum palette_class palette_perl(const struct calltree_frame *frame);
 
 struct picture_verdicts;
 
-/* A palette with the colours of one tree's frames. */
+/* A palette, applied to the frames of one tree. */
 struct palette {
 	const struct palette_scheme *scheme;
-	const struct picture_verdicts *verdicts; /* borrowed; NULL: colours by scheme */
+	/* borrowed; NULL: frames have the colours of @scheme */
+	const struct picture_verdicts *verdicts;
 	uint8_t *indices; /* [frame] -> index of its colour; owned */
 };
 
@@ -93,7 +101,7 @@ int palette_init(struct palette *palette, const char *name, const struct calltre
 
 /*
  * Fill @palette for a comparison of versions: colours follow @verdicts (borrowed as long as the
- * palette). @name only selects whether the colours suit readers without red or green cones.
+ * palette). @name "okabe-ito" or "cividis" selects colours for readers without red or green cones.
  * Parameters and results are otherwise those of palette_init().
  */
 int palette_init_verdicts(struct palette *palette, const char *name, const struct calltree *tree,
@@ -106,15 +114,15 @@ const char *palette_name(const struct palette *palette);
 unsigned palette_size(const struct palette *palette);
 
 /*
- * Returns the index of @frame's colour in the table. It depends on the frame alone, except in
- * "by-module", where the heaviest modules of the tree get their preferred hue first.
+ * Returns the index of @frame's colour in the table. It depends on the frame alone, except in the
+ * palette "by-module", in which the heaviest modules of the tree choose their hues first.
  */
 unsigned palette_index(const struct palette *palette, uint32_t frame);
 
-/* A kind of wait. All waits of one kind have one colour. */
+/* A kind of wait, and the class that gives all waits of this kind one colour. */
 struct palette_wait {
 	const char *module;
-	const char *name; /* for people */
+	const char *name; /* for display */
 	enum palette_class class;
 };
 
@@ -124,16 +132,22 @@ extern const struct palette_wait palette_waits[PALETTE_WAITS];
 /* Returns the index in palette_waits of a CALLTREE_WAIT frame; the last if its kind is unknown. */
 unsigned palette_wait_kind(const struct calltree_frame *frame);
 
-/* Returns the class of @frame, and the index of the first colour of a class. */
+/*
+ * palette_class_of() returns the class of @frame; palette_first_index() returns the index of the
+ * first colour of @class.
+ */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame);
 unsigned palette_first_index(const struct palette *palette, enum palette_class class);
 
-/* Return the index of the colour of the root's box, and of boxes that were merged or cut off. */
+/*
+ * palette_root() returns the colour index of the root's box, palette_merged() that of boxes that
+ * were merged or cut off.
+ */
 unsigned palette_root(const struct palette *palette);
 unsigned palette_merged(const struct palette *palette);
 
-/* Returns colour number @index for a light (@dark 0) or a dark background. */
+/* Returns colour number @index for a light background (@dark is 0) or a dark one (1). */
 struct palette_color palette_at(const struct palette *palette, unsigned index, int dark);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The part that all passes share: copy frames when they are first used; copy weights, samples and
- * lines to the nodes that the pass chose.
+ * lines to the new nodes that the pass chose for them.
  */
 #include "render/pass.h"
 
@@ -10,7 +10,7 @@
 
 #include "render/transform.h"
 
-/* In place of a new frame number: not copied yet. */
+/* In pass.frames: the old frame has not been copied yet. */
 #define UNSET UINT32_MAX
 
 void *pass_array(size_t count, size_t bytes)
@@ -100,7 +100,7 @@ uint64_t *pass_weights(const struct pass *pass)
 	return left;
 }
 
-/* Copy weights and samples to their new nodes, and the names of threads. */
+/* Copy weights and samples to their new nodes; copy the names of threads. */
 static int copy_weights(struct pass *pass)
 {
 	uint64_t *left = pass_weights(pass);
@@ -134,7 +134,7 @@ static int copy_weights(struct pass *pass)
 	return 0;
 }
 
-/* Copy the lines of frames that the new tree has. */
+/* Copy the lines of the frames that are in the new tree. */
 static void copy_lines(struct pass *pass)
 {
 	size_t lines = pass->lines == PASS_LINES_LEAVE ? 0 : calltree_lines(pass->from);

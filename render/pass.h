@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pass makes a new call tree from an old one. The pass decides which node of the new tree gets
- * each old node's self weight; if the samples of one node are split, it decides for each sample.
- * Weights, samples, lines and threads are then copied by the code here, which all passes share.
+ * A pass makes a new call tree from an old one. The pass chooses the new node that gets each old
+ * node's self weight; if samples of one old node go to several new nodes, it chooses a node for
+ * each sample. Weights, samples, lines and threads are then copied by render/pass.c for all passes.
  */
 #ifndef RENDER_PASS_H
 #define RENDER_PASS_H
@@ -16,17 +16,17 @@
 struct transform_matcher;
 struct transform_shape;
 
-/* In place of a node number: this weight is left out. */
+/* In place of a new node's number: the weight is left out of the new tree. */
 #define PASS_NOWHERE UINT32_MAX
 
-/* What happens to the table of lines. */
+/* How a pass changes the table of lines. */
 enum pass_lines {
 	PASS_LINES_STAY,
-	/* dropped: the new frames are not functions */
+	/* drop the table, because the new frames are not functions */
 	PASS_LINES_LEAVE,
-	/* without the weight of stacks that wait */
+	/* subtract the weight of waiting stacks */
 	PASS_LINES_CPU,
-	PASS_LINES_WAITS  /* only the weight of stacks that wait */
+	PASS_LINES_WAITS  /* keep only the weight of waiting stacks */
 };
 
 struct pass {
@@ -34,25 +34,27 @@ struct pass {
 	struct calltree *to;
 	uint32_t nodes;	   /* number of nodes of @from */
 	uint8_t *is_leaf;  /* [node] -> a stack ends there */
-	/* [old frame] -> its number in @to, see pass_frame() */
+	/* [old frame] -> its number in @to; set by pass_frame() */
 	uint32_t *frames;
 	/* [old frame] -> the matcher's result; 0 if there is no matcher */
 	uint8_t *matches;
-	/* [old node] -> new node that gets its self weight */
+	/* [old node] -> new node that gets the old node's self weight */
 	uint32_t *new_node;
 	/*
-	 * [sample] -> new node that gets it and its weight, from pass_array(); NULL: by @new_node
+	 * [sample] -> new node that gets the sample and its weight, an array from pass_array();
+	 * NULL if all samples follow @new_node
 	 */
 	uint32_t *sample_node;
-	/* weight that went to PASS_NOWHERE, without stacks that wait */
+	/* weight that went to PASS_NOWHERE, not counting waiting stacks */
 	uint64_t left_out;
 	const struct transform_shape *shape; /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*
-	 * Changes a frame before it is added to @to (or NULL). Strings: valid until the next call.
+	 * changes a frame before it is added to @to; may be NULL. Texts that it sets must stay
+	 * valid until its next call.
 	 */
 	void (*rename)(struct pass *pass, struct calltree_frame *frame);
-	char *text;	   /* buffer of @rename; owned */
+	char *text;	   /* buffer for @rename; owned */
 	enum pass_lines lines;
 };
 
@@ -60,8 +62,9 @@ struct pass {
 typedef int pass_fn(struct pass *pass);
 
 /*
- * Run @run on *@tree and replace *@tree (owned, finished) by the result. If *@tree is NULL, the
- * pass reads @source (borrowed) instead. *@left_out is set to pass.left_out. @matcher may be NULL.
+ * Apply the pass @run to *@tree and replace *@tree (owned, finished) by the result. If *@tree is
+ * NULL, the pass reads @source (borrowed) instead. *@left_out is set to pass.left_out. @matcher may
+ * be NULL.
  * Returns 0, or -ENOMEM or the error of the new tree, with nothing changed.
  */
 int pass_run(const struct calltree *source, pass_fn *run, const struct transform_matcher *matcher,
@@ -69,27 +72,38 @@ int pass_run(const struct calltree *source, pass_fn *run, const struct transform
 
 const struct calltree_node *pass_node(const struct pass *pass, uint32_t node);
 
-/* Is the frame of @node of @kind? The root has no frame. */
+/* Does @node have a frame of @kind? Returns false for the root, which has no frame. */
 bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind);
 
-/* Returns the number in the new tree of old frame @number, which is copied at its first use. */
+/*
+ * Returns the number in the new tree of old frame @number. The frame is copied at the first call.
+ */
 uint32_t pass_frame(struct pass *pass, uint32_t number);
 
-/* Returns the child of new node @parent that has the frame of old node @node. */
+/*
+ * Returns the child of new node @parent whose frame is that of old node @node; adds the child if
+ * there is none.
+ */
 uint32_t pass_child(struct pass *pass, uint32_t parent, uint32_t node);
 
 /*
- * Return an owned array of the self weights of the old nodes, and subtract @sample's weight from
- * its node's element. pass_subtract() returns the weight subtracted, which is never more than was
- * left.
+ * pass_weights() returns an owned array of the self weights of the old nodes. pass_subtract()
+ * subtracts @sample's weight, but at most what remains, from the array element of its node, and
+ * returns the subtracted weight.
  */
 uint64_t *pass_weights(const struct pass *pass);
 uint64_t pass_subtract(const struct calltree_sample *sample, uint64_t *weights);
 
-/* Returns an owned, zeroed array, or NULL if out of memory. A @count of 0 does not give NULL. */
+/*
+ * Returns an owned array of @count zeroed elements of @bytes bytes, or NULL if out of memory. A
+ * @count of 0 does not give NULL.
+ */
 void *pass_array(size_t count, size_t bytes);
 
-/* Passes in files of their own; struct transform_shape says what they do. */
+/*
+ * Passes that have files of their own. They implement the fields of struct transform_shape:
+ * collapse_recursion, by_process and by_thread, fold_idle.
+ */
 pass_fn collapse_pass, groups_pass, idle_pass;
 
 #endif

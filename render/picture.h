@@ -8,7 +8,7 @@
 
 #include "render/calltree.h"
 
-/* The direction in which stacks grow: up, or down. */
+/* Do stacks grow up (flame) or down (icicle)? */
 enum picture_direction {
 	PICTURE_FLAME = 0,
 	PICTURE_ICICLE = 1
@@ -30,19 +30,19 @@ enum picture_ground {
 #define PICTURE_NARROW_MIN 0.1
 #define PICTURE_NARROW_MAX 100
 
-/* A mark that the program set by the library's API. */
+/* A mark that the profiled program set through the library's API. */
 struct picture_mark {
 	uint64_t time_ns; /* since the first sample */
 	uint32_t tid;
 	const char *text; /* any bytes but NUL */
 };
 
-/* The result of comparing a function in two versions of a program. */
+/* The result of comparing a function's time in two versions of a program. */
 enum picture_verdict {
 	/* no statistically significant change */
 	PICTURE_INSIGNIFICANT = 0,
 	PICTURE_SLOWER,
-	/* because a callee or caller of it changed */
+	/* only because a callee or caller changed */
 	PICTURE_SLOWER_BY_OTHERS,
 	PICTURE_FASTER,
 	PICTURE_FASTER_BY_OTHERS,
@@ -56,74 +56,88 @@ struct ranks;
 
 struct picture_verdicts {
 	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
-	/* The reason in words (any bytes, may be ""); valid until the next call. */
+	/*
+	 * Returns the reason for the verdict in words (any bytes, may be ""), valid until the next
+	 * call.
+	 */
 	const char *(*explain)(const struct calltree_frame *frame, void *context);
 	void *context;
-	/* weights of the old and new version were multiplied by these to be comparable */
+	/*
+	 * The weights of the old and the new version were multiplied by scale[0] and scale[1], to
+	 * be comparable.
+	 */
 	unsigned scale[2];
 };
 
-/* Options of a picture. All strings are borrowed. All zero is the default picture. */
+/* Options of a picture. All strings are borrowed. Zero-initialise for the default picture. */
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
-	/* filters of the profile, in words; NULL or "": none */
+	/* the filters that were applied to the profile, in words; NULL or "": none */
 	const char *filters;
-	/* text below the boxes, lines end in newlines; NULL or "": none */
+	/* text below the boxes; lines end in newlines; NULL or "": none */
 	const char *notes;
-	const char
-		/* text shown instead of boxes if the tree has no weight; NULL: a default */
-		*empty;
+	/* text shown instead of boxes if the tree has no weight; NULL: a default */
+	const char *empty;
 	/* name of a unit of weight; NULL: "samples" */
 	const char *count_name;
 	/* one of palette_names(); NULL: the default */
 	const char *palette;
-	const char *font;	/* family; NULL: the default */
+	const char *font;	/* font family; NULL: the default */
 	/*
-	 * of labels, at most 0.8 of frame_height; other texts scale with it. 0: 11, or less in low
-	 * rows
+	 * size of labels, at most 0.8 of frame_height; other texts scale with it. 0: 11, or less if
+	 * rows are low
 	 */
 	double font_size;
-	/* of one row; 0: 18, or as high as font_size needs */
+	/* height of one row; 0: 18, or as high as font_size needs */
 	double frame_height;
-	double min_width;	/* narrower boxes are merged; 0: 0.5 */
-	uint32_t width;		/* of the static picture; 0: 1200 */
+	double min_width;	/* boxes narrower than this are merged; 0: 0.5 */
+	uint32_t width;		/* width of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
-	/* in folded stacks, names of inlined functions end in "_[i]" */
+	/* write folded stacks with names of inlined functions that end in "_[i]" */
 	int inline_suffix;
-	/* labels have template arguments and parameters if there is room */
+	/* labels show template arguments and parameters if there is room */
 	int whole_names;
-	/* the tree was merged from the leaf; the picture says so */
+	/* the tree was merged from the leaf, and the picture says so */
 	int is_reversed;
-	/* the tree has root frames of these kinds (struct transform_shape) */
+	/* the tree has root frames for processes, for threads (struct transform_shape) */
 	int by_process, by_thread;
 	/* time of one unit of weight; 0: unknown (weights are counts) */
 	uint64_t period_ns;
-	/* which time that is; NULL: "cpu", or "time" if a unit is one nanosecond */
+	/* which kind of time @period_ns is; NULL: "cpu", or "time" if @period_ns is 1 */
 	const char *time_name;
-	/* Fine tree of the same stacks, not reversed, for profiles; NULL: only the drawn tree. */
+	/*
+	 * Fine tree (one frame per source line) of the same stacks, not reversed, for profiles;
+	 * NULL: profiles are written from the drawn tree.
+	 */
 	const struct calltree *fine;
-	/* Stacks in the drawn tree; a tree of all for the viewer (NULL: the drawn tree has all). */
+	/*
+	 * @times says which stacks the drawn tree has. @everything is a tree of all stacks for the
+	 * viewer; NULL if the drawn tree has all.
+	 */
 	enum calltree_times times;
 	const struct calltree *everything;
 	/*
-	 * Stacks with time of another kind, in the same periods; NULL: none. Their weights are
-	 * never added to the drawn tree's: a profile can hold both, a picture shows the drawn tree
-	 * alone.
+	 * Stacks with another kind of time, in units of the same period; NULL: none. Their weights
+	 * are never added to the drawn tree's: a profile holds both trees, a picture shows only the
+	 * drawn tree.
 	 */
 	const struct calltree *other;
-	const char *other_name; /* which time @other is */
-	/* weight that was due but is in no stack, if knows_lost */
+	const char *other_name; /* which kind of time @other has */
+	/* weight that should have been sampled but is in no stack; valid if knows_lost */
 	uint64_t lost;
 	int knows_lost;
-	/* they select the colours of the boxes; NULL: by palette */
+	/*
+	 * the result of a comparison, which selects the colours of the boxes; NULL: colours by
+	 * palette
+	 */
 	const struct picture_verdicts *verdicts;
-	/* over the runs that the tree sums up; NULL: unknown */
+	/* variation between the runs that the tree sums up; NULL: unknown */
 	const struct spread *spread;
-	/* of the parallel job that the tree is from, for tables; NULL: not a job */
+	/* the ranks of the parallel job from which the tree is, for tables; NULL: not a job */
 	const struct ranks *ranks;
-	uint64_t duration_ns; /* of the run; 0: unknown */
+	uint64_t duration_ns; /* duration of the profiled run; 0: unknown */
 	const struct picture_mark *marks; /* sorted by time; borrowed */
 	uint32_t mark_count;
 	/* seconds since the epoch, for a PDF's metadata; 0: not written */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each table takes one walk in preorder. A stack that contains a function twice counts once in its
- * total: occurrences below the outermost one are skipped.
+ * Each table is computed in one walk over the tree in preorder. A stack that contains a function
+ * twice counts once in its total: occurrences below the outermost one are skipped.
  */
 #include "render/ranking.h"
 
@@ -14,7 +14,10 @@ static bool is_one_function(const struct calltree_frame *a, const struct calltre
 	return !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
 }
 
-/* Frames are sorted by name, module, kind, so the frames of one function are neighbours. */
+/*
+ * Give each function a number. The frames of one function are neighbours, because frames are sorted
+ * by name, module, kind.
+ */
 static void number_functions(struct ranking *ranking, uint32_t *function_of)
 {
 	const struct calltree_frame *last = NULL;
@@ -104,10 +107,10 @@ void ranking_sort_by_total(struct ranking_rows *rows)
 	qsort(rows->at, rows->count, sizeof(*rows->at), by_total);
 }
 
-/* Weights by function, with one more row for RANKING_NO_FUNCTION. */
+/* Weights by function; the last row is for RANKING_NO_FUNCTION. */
 struct weighing {
 	struct ranking_row *rows;
-	/* [function] -> end of the subtree in which it is already counted */
+	/* [function] -> end of the subtree in which the function is already counted */
 	uint32_t *within;
 };
 
@@ -139,7 +142,10 @@ static bool is_root_kind(enum calltree_frame_kind kind)
 	return kind == CALLTREE_PROCESS || kind == CALLTREE_THREAD || kind == CALLTREE_IDLE;
 }
 
-/* Move rows with weight to @rows, those of process, thread and idle frames if @keeps_roots. */
+/*
+ * Move the rows that have weight to @rows. Rows of process, thread and idle frames need self
+ * weight, unless @keeps_roots.
+ */
 static void weighing_end(struct weighing *weighing, const struct ranking *ranking, bool keeps_roots,
 	struct ranking_rows *rows)
 {
@@ -180,7 +186,7 @@ int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows
 int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
 	struct ranking_rows *rows)
 {
-	/* [depth] -> the innermost language's function on the path to there */
+	/* [depth] -> the innermost function of a language on the path, down to this depth */
 	uint32_t *language = calloc((size_t)ranking->preorder.height[0] + 1, sizeof(*language));
 	struct weighing weighing;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rankings of a call tree: functions by self and total weight, callers and callees of a function,
- * and the heaviest path. All numbers about functions on stderr, in `flamerun top` and in reports
- * are computed here.
+ * and the heaviest path. All numbers about functions that flamerun prints (on stderr, in `flamerun
+ * top`, in reports) are computed here.
  *
- * All frames with equal name and module are one function, whether inlined or not and on any line.
+ * All frames with equal name and module are one function, inlined or not, on whatever line.
  * Functions are numbered in the order of their names, so that equal trees give equal rows.
  *
  * Context: one thread.
@@ -21,24 +21,24 @@ struct ranking {
 	const struct calltree *tree;
 	struct preorder preorder;
 	uint32_t functions;
-	/* [position] -> function there; @functions for the root */
+	/* [position] -> number of the function there; @functions for the root */
 	uint32_t *function_at;
-	/* [function] -> a frame of it, not inlined if possible */
+	/* [function] -> one of its frames, not an inlined one if possible */
 	uint32_t *frame_of;
 };
 
-/* In place of a function: the caller of the frames at the root. */
+/* In place of a function's number: the caller of the outermost frames. */
 #define RANKING_NO_FUNCTION UINT32_MAX
 
 struct ranking_row {
 	uint32_t function;
 	/* weight of the samples whose leaf is the function */
 	uint64_t self;
-	/* weight of the stacks that contain it, each counted once */
+	/* weight of the stacks that contain the function, each counted once */
 	uint64_t total;
 };
 
-/* The array is from malloc; the caller frees @at. */
+/* Rows from malloc; the caller frees @at. */
 struct ranking_rows {
 	struct ranking_row *at;
 	uint32_t count;
@@ -48,7 +48,7 @@ struct ranking_rows {
 int ranking_init(struct ranking *ranking, const struct calltree *tree);
 void ranking_release(struct ranking *ranking); /* an all-zero struct is fine */
 
-/* Returns a frame of @function, for its name, module and kind. */
+/* Returns one frame of @function, for its name, module and kind. */
 const struct calltree_frame *ranking_frame(const struct ranking *ranking, uint32_t function);
 
 /*
@@ -74,16 +74,17 @@ void ranking_sort_by_total(struct ranking_rows *rows);
 
 /*
  * List the callers of @function, or its callees if @is_below, sorted by total. A row's total is the
- * weight of the stacks in which the one calls the other, each counted once; its self is 0. Returns
- * 0 with *@rows owned by the caller, or -ENOMEM.
+ * weight of the stacks that contain this call, each counted once; its self is 0. Returns 0 with
+ * *@rows owned by the caller, or -ENOMEM.
  */
 int ranking_neighbours(
 	const struct ranking *ranking, uint32_t function, bool is_below, struct ranking_rows *rows);
 
 /*
- * List the path from the root along the heaviest child (the first by name if two are equal), down
- * to where a node weighs less than @percent of the tree. A row's weights are those of its node.
- * Returns 0 with *@rows owned by the caller and in the order of the path, or -ENOMEM.
+ * List the path that leads from the root to the heaviest child, its heaviest child and so on (the
+ * first by name if two are equal). The path ends before a node that weighs less than @percent of
+ * the tree. A row's weights are those of its node. Returns 0 with *@rows owned by the caller and in
+ * the order of the path, or -ENOMEM.
  */
 int ranking_path(const struct ranking *ranking, unsigned percent, struct ranking_rows *rows);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sort and encode samples. A tree's samples are in long sorted runs, in the order of draining. */
+/*
+ * Sort and encode samples. The tree has them in the order of draining: per thread, in long runs
+ * that are already sorted by time.
+ */
 #include "render/samples.h"
 
 #include <errno.h>
@@ -16,7 +19,7 @@ static uint64_t time_ns(const struct samples *samples, size_t i)
 	return sample_at(samples, i)->time_ns;
 }
 
-/* Samples of a tree without times only say which thread a weight belongs to. */
+/* Do samples have times? Without times, a sample only says to which thread its weight belongs. */
 static bool have_times(const struct calltree *tree)
 {
 	for (size_t i = 0; i < calltree_samples(tree); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sort a tree's samples by time and write them in columns, as a picture's data holds them. The
- * viewer finds a range of time by bisection.
+ * Sort a tree's samples by time and make the columns in which a picture stores them
+ * (render/embed.h). The viewer finds a range of time by bisection.
  */
 #ifndef RENDER_SAMPLES_H
 #define RENDER_SAMPLES_H
@@ -12,21 +12,24 @@
 #include "render/calltree.h"
 
 enum samples_column {
-	/* ticks since the previous sample; at first since the start of the run */
+	/* ticks since the previous sample; for the first sample, since the start of the run */
 	SAMPLES_TIMES,
-	/* zigzag: preorder position of the node minus that of the thread's last sample or 0 */
+	/*
+	 * zigzag: preorder position of the node minus that of the thread's previous sample (or
+	 * minus 0)
+	 */
 	SAMPLES_NODES,
-	SAMPLES_THREADS, /* below samples.threads */
+	SAMPLES_THREADS, /* thread number, less than samples.threads */
 	SAMPLES_WEIGHTS,
 	SAMPLES_KINDS, /* enum calltree_sample_kind */
 	SAMPLES_COLUMNS
 };
 
 /*
- * Times are in ticks of 2^n microseconds. n is the smallest for which a run has at most this many
- * ticks. 2^32 ticks are exact microseconds for 71 minutes. Runs with more than SAMPLES_MANY samples
- * have coarser ticks, because times would otherwise be a third of the file; an hour in 2^22 ticks
- * is still exact to a millisecond.
+ * Times are in ticks of 2^n microseconds: the smallest n with which the run has at most
+ * SAMPLES_TICKS ticks. With 2^32 ticks, runs of up to 71 minutes have exact microseconds. For runs
+ * with more than SAMPLES_MANY samples the limit is SAMPLES_MANY_TICKS, because times would
+ * otherwise be a third of the file; an hour in 2^22 ticks is still exact to a millisecond.
  */
 #define SAMPLES_TICKS	   (UINT64_C(1) << 32)
 #define SAMPLES_MANY	   (1u << 20)
@@ -35,17 +38,20 @@ enum samples_column {
 struct samples {
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	/* [i] -> index of the i-th sample by time; owned; NULL: the tree's order is sorted */
+	/*
+	 * [i] -> index of the i-th sample by time; owned. NULL: the tree's samples are sorted
+	 * already
+	 */
 	uint32_t *order;
 	size_t count;	  /* 0 if no sample has a time */
-	/* highest number with a name or sample, plus one */
+	/* highest thread number that has a name or a sample, plus one */
 	uint32_t threads;
 	uint64_t tick_us;
 };
 
 /*
  * Sort the samples of @tree. @tree and @preorder are borrowed until samples_release(). Returns 0,
- * or with nothing to release -ENOMEM, or -E2BIG for more than 2^32 samples.
+ * or, with nothing to release, -ENOMEM or (more than 2^32 samples) -E2BIG.
  */
 int samples_init(
 	struct samples *samples, const struct calltree *tree, const struct preorder *preorder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compose the picture: title and subtitle, the graph (rows of boxes with labels, the root lowest,
- * or highest in an icicle), and below it legends and notes.
+ * Compose the picture: title and subtitle; the graph, rows of boxes with labels, with the root in
+ * the lowest row (in the highest row of an icicle); legends and notes below the graph.
  */
 #include "render/scene.h"
 
@@ -18,21 +18,26 @@
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 #define LABEL_PADDING_EM 0.45
-/* from the middle of a box to its text's baseline */
+/* distance from the middle of a box down to its text's baseline */
 #define LABEL_DROP_EM	 0.364
-#define LABELLED_MIN_EM	 2.2   /* narrower boxes have no label */
-/* boxes at least this wide give one pixel to the gap */
+#define LABELLED_MIN_EM	 2.2   /* boxes narrower than this have no label */
+/* boxes at least this wide leave one pixel free, the gap to the next box */
 #define GAP_FROM_PX	 3.0
 /* inlined boxes at least this wide have a dashed edge */
 #define DASHED_FROM_PX	 8.0
 
-/* Bytes of text per picture. Beyond that, rows far from the root get no labels. */
+/*
+ * Bytes of label text per picture. When they are used up, rows farther from the root get no labels.
+ */
 #define TEXT_BYTES_MAX 440000u
 #define TEXT_MARKUP    24u /* bytes of markup per text */
-/* more bytes for a character that XML reserves */
+/* bytes that escaping adds to a character that XML reserves */
 #define ESCAPE_BYTES   4u
 
-/* Add clean @text with its baseline at (@x, @y). The array has room. Returns 0 or -ENOMEM. */
+/*
+ * Add clean @text with the start of its baseline at (@x, @y). The caller has allocated room in the
+ * array. Returns 0 or -ENOMEM.
+ */
 static int add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
 {
 	char *kept = strdup(text);
@@ -52,7 +57,10 @@ static double graph_px(const struct scene *scene, const struct layout *layout)
 	return layout->rows * scene->style->row_px;
 }
 
-/* Print the root's label, without a count of samples if waiting time is shown (not sampled). */
+/*
+ * Print the root's label. If waiting time is shown, leave out the number of samples, because
+ * waiting time is not sampled.
+ */
 static void name_root(
 	char *name, size_t bytes, const struct calltree *tree, const struct style *style)
 {
@@ -97,8 +105,8 @@ static bool is_inlined(const struct calltree *tree, const struct layout_box *box
 }
 
 /*
- * Put the edges of wide boxes on whole pixels, with one pixel between boxes. Round those of narrow
- * boxes to quarters of a pixel, which also makes the numbers in the file shorter.
+ * Align the edges of wide boxes to whole pixels, with one pixel between boxes. Round the edges of
+ * narrow boxes to quarters of a pixel, which also makes the numbers in the file shorter.
  */
 static void snap_edges(struct scene_box *box, double left, double width)
 {
@@ -111,7 +119,7 @@ static void snap_edges(struct scene_box *box, double left, double width)
 	}
 }
 
-/* Returns the name of the function in a box, or NULL if it has none. */
+/* Returns the name of the function in a box, or NULL if the box is not a function's. */
 static const char *name_in(const struct calltree *tree, const struct layout_box *box)
 {
 	return box->kind == LAYOUT_NODE && box->node != CALLTREE_ROOT
@@ -119,7 +127,10 @@ static const char *name_in(const struct calltree *tree, const struct layout_box 
 		       : NULL;
 }
 
-/* Returns the name in the next labelled box to the left (@step -1) or right (1), or NULL. */
+/*
+ * Returns the name in the next labelled box to the left of @from (@step -1) or to the right (1);
+ * NULL if there is none.
+ */
 static const char *name_beside(const struct calltree *tree, const struct layout *layout,
 	const struct layout_box *from, int step, double labelled_px)
 {
@@ -155,15 +166,15 @@ static int add_label(struct scene *scene, const struct calltree *tree, const str
 		    : scene->style->options->whole_names ? LABEL_WHOLE
 							 : LABEL_SHORT))
 		return 0;
-	/* Round to half pixels, so that letters look the same in all rows. */
+	/* Round the baseline to half pixels, so that letters look the same in all rows. */
 	double y = box->y + floor((box->height / 2 + em_px * LABEL_DROP_EM) * 2 + 0.5) / 2;
 
 	return add_text(scene, box->x + padding_px, y, FONT_LABEL, fitted);
 }
 
 /*
- * Add the boxes of @layout with labels, from @top_px down and @left_px from the left. The arrays
- * have room. Returns 0 or -ENOMEM.
+ * Add the boxes of @layout with labels. The graph's upper left corner is at (@left_px, @top_px).
+ * The caller has allocated room in the arrays. Returns 0 or -ENOMEM.
  */
 static int add_graph(struct scene *scene, const struct calltree *tree, const struct layout *layout,
 	double left_px, double top_px)
@@ -196,30 +207,33 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 /* ---- around it ------------------------------------------------------------------------------- */
 
 #define MARGIN_PX	 24.0
-/* baselines from the top; distances scale with style->scale */
+/*
+ * Positions of baselines and heights of areas, from the top of the picture; style->scale multiplies
+ * them.
+ */
 #define TITLE_BASE_PX	 38.0
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0
 #define HEADER_PLAIN_PX	 56.0 /* without a subtitle */
 #define EMPTY_PX	 120.0
 #define FOOTER_PX	 20.0
-/* between the graph and the lines below it */
+/* gap between the graph and the lines below it */
 #define NOTES_GAP_PX	 8.0
 #define NOTES_LINE_PX	 17.0
 #define NOTE_LINE_PX	 15.0
 #define NOTES_MAX	 64u /* lines */
 /*
- * Limits that keep the static picture small. Rows above ROWS_CALM whose boxes are together narrower
- * than NEEDLE_PX are cut off; the viewer shows them.
+ * Limits that keep the static picture small. Rows beyond ROWS_CALM whose boxes together are
+ * narrower than NEEDLE_PX are cut off; the viewer shows them.
  */
 #define ROWS_MAX  150u
 #define ROWS_CALM 36u
 #define NEEDLE_PX 32.0
 #define BOXES_MAX 16000u
 
-/* Texts that are not labels: title, subtitle, empty, two notes, legends. */
+/* Maximum number of texts that are not labels: title, subtitle, empty, two notes, legends. */
 #define TEXTS_MORE (NOTES_MAX + 5u + LEGEND_MAX + 1u + PALETTE_WAITS)
-/* Boxes that are not in the graph: the empty panel, legends. */
+/* Maximum number of boxes that are not in the graph: the empty panel, legends. */
 #define BOXES_MORE (1u + LEGEND_MAX * LEGEND_SHADES + PALETTE_WAITS)
 
 static double scaled(const struct scene *scene, double px)
@@ -227,7 +241,7 @@ static double scaled(const struct scene *scene, double px)
 	return floor(px * scene->style->scale + 0.5);
 }
 
-/* Add a line of any bytes, cut to the width of the picture. */
+/* Add @text (any bytes) as one line, cut to the width of the picture. */
 static int add_line(struct scene *scene, double y, enum font_role role, const char *text)
 {
 	char fitted[LABEL_BYTES];
@@ -238,7 +252,7 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 	return add_text(scene, MARGIN_PX, y, role, fitted);
 }
 
-/* Draw an empty panel with the reason instead of the graph. */
+/* Add a panel with a text that says why there is no graph. */
 static int add_empty(struct scene *scene, double top_px)
 {
 	char fitted[LABEL_BYTES];
@@ -255,8 +269,8 @@ static int add_empty(struct scene *scene, double top_px)
 }
 
 /*
- * Returns how many bytes of @line (clean, not empty) fit into @width_px. Cuts at a space if there
- * is one, and returns at least one character.
+ * Returns the length in bytes of the part of @line (clean, not empty) that fits into @width_px: cut
+ * at a space if possible, at least one character.
  */
 static size_t wrap_text(const char *line, double width_px, const struct label_measure *measure)
 {
@@ -276,7 +290,7 @@ static size_t wrap_text(const char *line, double width_px, const struct label_me
 	return (size_t)(at - line);
 }
 
-/* Add a line of the user's notes, wrapped. *@y_px is advanced past it. */
+/* Add one line of the user's notes, wrapped to the picture's width, and advance *@y_px past it. */
 static int add_wrapped(struct scene *scene, double *y_px, char *line, uint32_t last_text)
 {
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
@@ -321,9 +335,9 @@ static int add_notes(struct scene *scene, double *y_px)
 }
 
 #define LEGEND_BOX_PX 9.0
-#define LEGEND_GAP_PX 14.0 /* between two kinds */
+#define LEGEND_GAP_PX 14.0 /* distance between two meanings */
 
-/* Add a text at *@x_px if it fits, and advance *@x_px. @y_px is the baseline. */
+/* Add a text at *@x_px, with the baseline @y_px, if it fits. Advance *@x_px in either case. */
 static int add_word(struct scene *scene, double *x_px, double y_px, const char *text)
 {
 	double width_px = label_width_px(text, &scene->fonts[FONT_NOTE].measure);
@@ -336,8 +350,8 @@ static int add_word(struct scene *scene, double *x_px, double y_px, const char *
 }
 
 /*
- * Add a box with up to LEGEND_SHADES colours and its meaning at *@x_px if both fit, and advance
- * *@x_px. @y_px is the baseline.
+ * Add a legend entry at *@x_px: a box with up to LEGEND_SHADES colours and its meaning. Add nothing
+ * if they do not fit. Advance *@x_px. @y_px is the baseline.
  */
 static int add_meaning(struct scene *scene, double *x_px, double y_px,
 	const unsigned indices[LEGEND_SHADES], const char *text)
@@ -356,14 +370,17 @@ static int add_meaning(struct scene *scene, double *x_px, double y_px,
 	return add_word(scene, x_px, y_px, text);
 }
 
-/* Returns the baseline of a legend line at *@y_px, and advances *@y_px past the line. */
+/* Advance *@y_px by one legend line, and return the line's baseline. */
 static double begin_legend(const struct scene *scene, double *y_px)
 {
 	*y_px += scaled(scene, NOTE_LINE_PX);
 	return *y_px - scaled(scene, 4);
 }
 
-/* Add the legend, if there is more than one class. Paper has no other explanation of colours. */
+/*
+ * Add the legend of colours if the tree has more than one class of frames. On paper nothing else
+ * explains the colours.
+ */
 static int add_legend(struct scene *scene, const struct calltree *tree, double *y_px)
 {
 	struct legend_entry entries[LEGEND_MAX];
@@ -425,7 +442,7 @@ static int add_footer(struct scene *scene, const struct calltree *tree, const st
 		*y_px += scaled(scene, NOTE_LINE_PX);
 		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, folded);
 	}
-	/* A note about zooming makes no sense for an empty picture. */
+	/* The note explains zooming, so an empty picture has none. */
 	if (!error && note && layout->count) {
 		*y_px += scaled(scene, NOTE_LINE_PX);
 		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, note);

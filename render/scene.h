@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The static picture's content, for all formats: boxes and texts with positions in CSS pixels. */
+/*
+ * The content of the static picture, common to all formats: boxes and texts with positions in CSS
+ * pixels.
+ */
 #ifndef RENDER_SCENE_H
 #define RENDER_SCENE_H
 
@@ -12,8 +15,8 @@
 
 struct scene_box {
 	double x, y, width, height;
-	unsigned color_index; /* in the palette */
-	/* dash the edge to the parent; not set if the box is too narrow */
+	unsigned color_index; /* index in the palette's table */
+	/* the edge to the parent is dashed; false for boxes too narrow for dashes */
 	bool is_inlined;
 };
 
@@ -31,8 +34,8 @@ struct scene {
 	uint32_t box_count;
 	struct scene_text *texts;
 	uint32_t text_count;
-	size_t glyphs;	   /* characters in all texts */
-	/* approximate size of all texts as SVG text elements */
+	size_t glyphs;	   /* number of characters in all texts */
+	/* approximate bytes of all texts as SVG <text> elements */
 	size_t text_bytes;
 	struct font fonts[FONT_ROLES];
 };

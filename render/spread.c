@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of shares and of squared shares by function. A function first seen in a late run had the
- * share 0 before. Functions are interned as frames of a call tree.
+ * For each function, the sum of its shares of the runs and of the squares of these shares. A
+ * function that first occurs in a late run had the share 0 in earlier runs. Functions are interned
+ * as frames of a call tree.
  */
 #include "render/spread.h"
 
@@ -25,9 +26,9 @@ struct sums {
 struct spread {
 	struct spread_run *runs;
 	unsigned count;
-	unsigned weighed; /* runs with samples */
+	unsigned weighed; /* number of runs that have samples */
 	struct calltree *functions;
-	struct sums *sums; /* [frame of ->functions] */
+	struct sums *sums; /* [frame of @functions] */
 	size_t room;
 };
 
@@ -53,13 +54,13 @@ void spread_free(struct spread *spread)
 	free(spread);
 }
 
-/* Returns the number of @frame's function; a new number if it is unknown. */
+/* Returns the number of @frame's function; assigns a number if the function is new. */
 static uint32_t number_of(const struct spread *spread, const struct calltree_frame *frame)
 {
 	return calltree_frame(spread->functions, frame->name, frame->module, CALLTREE_NATIVE);
 }
 
-/* Returns NULL if out of memory. */
+/* Returns the sums of @frame's function, or NULL if out of memory. */
 static struct sums *sums_of(struct spread *spread, const struct calltree_frame *frame)
 {
 	uint32_t number = number_of(spread, frame);
@@ -132,7 +133,7 @@ int spread_put(struct spread *spread, const struct calltree_frame *frame,
 
 	if (!sums)
 		return -ENOMEM;
-	/* Sums with a mean of 0 that give these deviations. */
+	/* Set sums with a mean of 0 whose standard deviations are @shares. */
 	*sums = (struct sums){
 		.self_square = shares->self * shares->self * others,
 		.total_square = shares->total * shares->total * others,
@@ -197,7 +198,7 @@ struct spread_times spread_times(const struct spread *spread, bool is_cpu)
 	return times;
 }
 
-/* Decimals for two digits of the deviation. */
+/* Returns the number of decimals with which @deviation has two significant digits. */
 static int decimals_for(double deviation)
 {
 	double decimals = deviation > 0 ? 1 - floor(log10(deviation)) : 0;

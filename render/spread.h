@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Variation between repeated runs of a program: the times of each run, and for each function the
- * standard deviation of its share of a run. It belongs to a tree that is the sum of the runs.
+ * standard deviation of its share of a run. A spread accompanies the tree that is the sum of these
+ * runs.
  *
  * Context: one thread.
  */
@@ -20,12 +21,12 @@ struct spread_run {
 	uint64_t wall_ns, cpu_ns;
 };
 
-/* Standard deviations of a function's self and total share (0 to 1) of a run. */
+/* Standard deviations over the runs of a function's self and total share (0 to 1) of a run. */
 struct spread_shares {
 	double self, total;
 };
 
-/* Seconds. */
+/* Mean, standard deviation, minimum and maximum of the runs' times in seconds. */
 struct spread_times {
 	double mean, deviation, least, most;
 };
@@ -56,10 +57,13 @@ bool spread_find(const struct spread *spread, const struct calltree_frame *frame
 unsigned spread_runs(const struct spread *spread);
 const struct spread_run *spread_run_at(const struct spread *spread, unsigned run);
 
-/* Returns statistics of the wall-clock or (@is_cpu) CPU times. There must be a run. */
+/*
+ * Returns the statistics of the runs' CPU times (@is_cpu) or wall-clock times. There must be at
+ * least one run.
+ */
 struct spread_times spread_times(const struct spread *spread, bool is_cpu);
 
-/* Files store a deviation as an integer: its share of a run times this. */
+/* Files store a deviation of a share as an integer, multiplied by this. */
 #define SPREAD_UNITS 1e6
 
 /* Deviations of total shares below this are not stored. */

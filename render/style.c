@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes, colours and fonts of a picture.
+ * Compute sizes, colours and fonts of a picture.
  *
- * Fonts use cairo's toy interface, because symbols are nearly ASCII and pango would add twenty
- * libraries. Widths are not hinted, so that a label that fits here fits at any zoom.
+ * Fonts use cairo's toy interface: symbol names are nearly always ASCII, and pango would add twenty
+ * libraries. Widths are measured without hinting, so that a label that fits here fits at any zoom.
  */
 #include "render/style.h"
 
@@ -99,7 +99,7 @@ void font_release(struct font *font)
 #define ROW_PX	       18.0
 #define NARROWEST_PX   0.5
 #define WIDTH_PX       1200.0
-/* maximum height of a label's text, as a part of its row */
+/* maximum height of a label's text, as a part of its row's height */
 #define LABEL_SHARE    0.8
 
 static const struct font_style fonts[FONT_ROLES] = {
@@ -109,7 +109,7 @@ static const struct font_style fonts[FONT_ROLES] = {
 	[FONT_NOTE] = {10, 0, 0},
 };
 
-/* By enum picture_ground; share/viewer/viewer.css has the same colours. */
+/* Backgrounds by enum picture_ground; share/viewer/viewer.css must have the same colours. */
 static const uint32_t grounds[] = {0xffffff, 0x14171c};
 static const uint32_t inks[][FONT_ROLES] = {
 	{
@@ -126,7 +126,7 @@ static const uint32_t inks[][FONT_ROLES] = {
 	},
 };
 
-/* 0 and NaN mean the default. */
+/* Returns @value, bounded by @from and @to, or @fallback if @value is 0 or NaN. */
 static double bounded(double value, double fallback, double from, double to)
 {
 	if (!(value > 0))
@@ -173,7 +173,10 @@ static void set_sizes(struct style *style, const struct picture_options *options
 	double label_px = bounded(options->font_size, 0, PICTURE_FONT_MIN, PICTURE_FONT_MAX);
 	double row_px = bounded(options->frame_height, 0, PICTURE_ROW_MIN, PICTURE_ROW_MAX);
 
-	/* Derive row height from font size or font size from row height, the latter at most 11. */
+	/*
+	 * Without a row height, derive it from the font size. Without a font size, derive it from
+	 * the row height, at most 11.
+	 */
 	if (!row_px)
 		row_px = label_px ? fmin(label_px * ROW_PX / LABEL_PX, PICTURE_ROW_MAX) : ROW_PX;
 	row_px = floor(row_px + 0.5);

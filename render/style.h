@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of a picture with defaults filled in, bounds applied and colours looked up. All code
- * that draws, writes data or measures uses this instead of the options.
+ * The options of a picture with defaults filled in, bounds applied and colours chosen. All code
+ * that draws, measures or writes data reads this struct instead of the options.
  */
 #ifndef RENDER_STYLE_H
 #define RENDER_STYLE_H
@@ -16,7 +16,7 @@
 
 #define STYLE_FAMILY_BYTES 64u
 
-/* What a text is for. The fonts by role are used by cairo and by SVG text alike. */
+/* What a text is for; selects the font, in cairo's output and in SVG <text> elements. */
 enum font_role {
 	FONT_TITLE,
 	FONT_SUBTITLE,
@@ -31,7 +31,7 @@ struct font_style {
 	uint32_t ink; /* 0xrrggbb */
 };
 
-/* Families of SVG text. cairo measured with the first; the others are not wider. */
+/* Font families of SVG text. cairo measures with the first one; text in the others is not wider. */
 #define FONT_CSS_FAMILY "'DejaVu Sans',Verdana,'Segoe UI',system-ui,sans-serif"
 
 struct font {
@@ -53,21 +53,19 @@ void font_release(struct font *font);
 int font_cairo_error(cairo_status_t status);
 
 struct style {
-	const struct picture_options
-		/* borrowed: for options without a default or bound */
-		*options;
+	/* borrowed; for the options that have neither a default nor a bound */
+	const struct picture_options *options;
 	const char *title, *subtitle, *notes, *empty, *count_name; /* never NULL; borrowed */
 	double width_px;
-	/* one level with the gap between boxes; whole pixels */
+	/* height of one row including the gap between boxes, in whole pixels */
 	double row_px;
 	double narrowest_px; /* narrower boxes are merged */
-	/* of all texts and distances but the boxes; 1 by default */
+	/* factor of all texts and distances except the boxes; 1 by default */
 	double scale;
 	struct font_style fonts[FONT_ROLES];
 	char family[STYLE_FAMILY_BYTES]; /* for cairo */
-	char css_family[STYLE_FAMILY_BYTES +
-			/* for SVG text; no quote but ' and no markup */
-			96];
+	/* for SVG text; contains no quote except ' and no markup */
+	char css_family[STYLE_FAMILY_BYTES + 96];
 	uint32_t ground;     /* background, 0xrrggbb */
 	struct palette palette;
 };

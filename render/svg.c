@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write the picture as SVG with three layers: the call tree as data, the viewer, and cairo's static
- * picture. The script that starts the viewer comes before the static picture, so that the browser
- * does not lay out what the viewer hides.
+ * picture. The script that starts the viewer comes before the static picture, so that the viewer
+ * can hide the picture before the browser lays it out.
  *
- * cairo's document is only cut at the end of its first <svg> tag and at its last </svg>, because
- * the rest differs between versions of cairo. One number is removed (put_body()) and the others are
- * shortened (render/svg_paths.h).
+ * From cairo's document only the part between the first <svg> tag and the last </svg> is used,
+ * because only these two are the same in all versions of cairo. put_body() removes one number from
+ * it and render/svg_paths.h shortens the others.
  *
  * Text as outlines needs no font and looks the same everywhere, but each glyph costs 60 bytes and,
  * even if the viewer hides it, 25 to 55 microseconds of a browser's time. Pictures with more than
@@ -52,7 +52,9 @@ static int draw(const struct scene *scene, enum draw_text text, struct bytes *dr
 	return error ? error : drawn->error;
 }
 
-/* Add a <text>. Texts of one row share a group, which has their y coordinate. */
+/*
+ * Append a <text> element. Texts with the same y coordinate share a <g>, which has the coordinate.
+ */
 static void put_text(
 	struct bytes *bytes, const struct scene_text *line, const struct scene_text *before)
 {
@@ -69,7 +71,7 @@ static void put_text(
 	bytes_text(bytes, "</text>");
 }
 
-/* Add all texts as <text>, one group per role with the role's style. */
+/* Append all texts as <text> elements, grouped by role; a role's <g> has its style. */
 static void put_texts(struct bytes *bytes, const struct scene *scene)
 {
 	char text[320];
@@ -101,7 +103,7 @@ static void put_clean(struct bytes *bytes, const char *text)
 	bytes_xml(bytes, clean);
 }
 
-/* Add the texts for screen readers and for the browser's tab. */
+/* Append the title for the browser's tab and the description for screen readers. */
 static void put_head(struct bytes *bytes, const struct style *style)
 {
 	bytes_text(bytes, "\n<title id=\"flamerun-title\">");
@@ -157,8 +159,8 @@ static void name_glyphs(char name[6], const char *body, const char *end)
 }
 
 /*
- * Add what cairo drew. cairo numbers its outermost group by a counter of the process, so that equal
- * pictures would differ; the number is removed.
+ * Append cairo's drawing. cairo numbers its outermost group by a counter of the process, so equal
+ * pictures would differ; remove this number.
  */
 static void put_body(struct bytes *bytes, const char *body, const char *end)
 {
@@ -177,10 +179,10 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 	svg_paths_put(bytes, body, end, glyphs);
 }
 
-/* Offsets in cairo's document at which its versions agree. */
+/* Positions in cairo's document that do not depend on cairo's version. */
 struct drawn {
 	const char *open_end; /* the > of the first tag */
-	const char *close;    /* the last end tag */
+	const char *close;    /* the last </svg> */
 };
 
 static int cut(const char *document, struct drawn *drawn)
@@ -202,7 +204,7 @@ static void put_static(
 	bytes_text(bytes, "</g>\n</svg>\n");
 }
 
-/* Write the data of all stacks, which may be more than the drawn ones. */
+/* Write the data of all stacks; the static picture may show only a part of them. */
 static int write_data(const struct drawing *drawing, const struct calltree *tree, FILE *out)
 {
 	const struct picture_options *options = drawing->style.options;
@@ -224,7 +226,7 @@ static int write_data(const struct drawing *drawing, const struct calltree *tree
 	return error;
 }
 
-/* @document is cairo's SVG, NUL-terminated. */
+/* Write data, viewer and static picture. @document is cairo's SVG, NUL-terminated. */
 static int write_layers(const struct drawing *drawing, const struct calltree *tree,
 	const char *document, int native, FILE *out)
 {
@@ -235,7 +237,10 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	if (error)
 		return error;
 	bytes_put(&bytes, document, (size_t)(drawn.open_end - document));
-	/* No aria-labelledby: in a page of several pictures, the id would be the first one's. */
+	/*
+	 * Do not use aria-labelledby: in a page with several pictures its id would refer to the
+	 * first picture.
+	 */
 	bytes_text(&bytes, " role=\"img\">");
 	put_head(&bytes, &drawing->style);
 	error = write_out(&bytes, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Coordinates are rounded before
- * they are subtracted, so every point is within 0.005 pixel of cairo's. Repeated command letters
- * and unnecessary blanks are left out.
+ * Make a path relative: "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Coordinates
+ * are rounded before they are subtracted, so every point is within 0.005 pixel of cairo's. Repeated
+ * command letters and unnecessary blanks are left out.
  */
 #include "render/svg_paths.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All coordinates here are in hundredths of a pixel. */
+/* All coordinates in this file are in hundredths of a pixel. */
 #define UNITS	  100
 #define DIGITS	  2
 #define COORDINATE_MAX (INT64_C(1) << 40)
@@ -19,7 +19,7 @@ struct point {
 	int64_t x, y;
 };
 
-/* State of reading one path. */
+/* The state of converting one path. */
 struct path {
 	const char *at, *end;
 	struct point now;   /* current point */
@@ -43,7 +43,7 @@ static int read_coordinate(const char **text, const char *end, int64_t *coordina
 		}
 		if (*at < '0' || *at > '9' || value > COORDINATE_MAX)
 			break;
-		/* Read one more decimal than is kept, for rounding. */
+		/* Read one decimal more than DIGITS, for rounding. */
 		if (decimals > DIGITS)
 			continue;
 		value = value * 10 + *at - '0';
@@ -60,7 +60,7 @@ static int read_coordinate(const char **text, const char *end, int64_t *coordina
 	return 1;
 }
 
-/* Is the last number written one with a decimal point? */
+/* Does the last number in @bytes have a decimal point? */
 static int ends_in_fraction(const struct bytes *bytes)
 {
 	size_t at = bytes->used;
@@ -71,8 +71,8 @@ static int ends_in_fraction(const struct bytes *bytes)
 }
 
 /*
- * Write @value in pixels without redundant zeros. A blank separates it from the previous number
- * unless a sign does, or a decimal point that the previous number has already.
+ * Write @value in pixels without redundant zeros. A blank separates it from the previous number,
+ * unless it begins with a sign, or with a decimal point after a number that already has one.
  */
 static void put_number(struct bytes *bytes, int64_t value, int needs_blank)
 {
@@ -131,7 +131,7 @@ static int put_letter(struct bytes *bytes, struct path *path, char letter)
 
 static void put_move(struct bytes *bytes, struct path *path, struct point to)
 {
-	/* Z has moved to this point already. */
+	/* The command Z has moved the current point to the subpath's start. */
 	int is_redundant = path->last == 'z' && to.x == path->now.x && to.y == path->now.y;
 
 	if (!is_redundant) {
@@ -212,10 +212,10 @@ static void put_coordinate(struct bytes *bytes, const char *text, const char *en
 		bytes_put(bytes, text, (size_t)(end - text));
 }
 
-/* The style that cairo writes for each glyph outline. */
+/* The style that cairo writes for the outline of each glyph; it has no effect on glyphs. */
 static const char no_stroke[] = " style=\"stroke:none;\"";
 
-/* Copy markup without indentation. */
+/* Copy markup without its indentation. */
 static void put_markup(struct bytes *bytes, const char *text, const char *end)
 {
 	while (text < end) {
@@ -252,8 +252,8 @@ static int begins(const char *text, const char *end, const char *wanted)
 #define SYMBOL "<symbol overflow=\"visible\" id=\""
 
 /*
- * Convert the symbol of a glyph at @text to its path alone. Returns the text behind it, or NULL
- * with nothing written if @text is something else.
+ * If a glyph's <symbol> element begins at @text, append only the <path> that it contains. Returns
+ * the end of the element, or NULL with nothing appended if @text is something else.
  */
 static const char *put_glyph(
 	struct bytes *bytes, const char *text, const char *end, const char *name)
@@ -308,7 +308,7 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const
 			continue;
 		}
 		put_markup(bytes, text, value);
-		/* A one-letter attribute: d, x or y. */
+		/* The name of an attribute that may be shortened: d, x or y. */
 		int is_short = open - text >= 2 && open[-2] == ' ';
 
 		if (is_short && open[-1] == 'd')

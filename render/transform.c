@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Order of the passes, and the passes without a file of their own. All take linear time, but
- * reversing takes time by the sum of the stacks' depths. None recurses, because files may have deep
- * stacks.
+ * The order of the passes, and the passes that have no file of their own. A pass takes time linear
+ * in the tree; only reversing takes time by the sum of the stacks' depths. No pass recurses,
+ * because stacks in files may be deep.
  */
 #include "render/transform.h"
 
@@ -28,7 +28,9 @@ static int root_pass(struct pass *pass)
 	return 0;
 }
 
-/* Keep the stacks that have a matching frame (@wanted 1) or none (0). */
+/*
+ * Keep only the stacks that have a matching frame (@wanted is 1) or only those that have none (0).
+ */
 static int stacks_pass(struct pass *pass, uint8_t wanted)
 {
 	uint8_t *has_match = pass_array(pass->nodes, sizeof(*has_match));
@@ -64,7 +66,7 @@ static int ignore_pass(struct pass *pass)
 	return stacks_pass(pass, 0);
 }
 
-/* Keep all stacks, but drop nodes without samples in their subtree. */
+/* Keep all stacks, but drop nodes whose subtree has no weight. */
 static int prune_pass(struct pass *pass)
 {
 	return stacks_pass(pass, 0);
@@ -80,7 +82,10 @@ static int hide_pass(struct pass *pass)
 				? parent
 				: pass_child(pass, parent, i);
 	}
-	/* Do this last, because frames below a hidden node at the root may stay. */
+	/*
+	 * Drop hidden nodes at the root only now: the loop above needs CALLTREE_ROOT as the parent
+	 * of frames below them.
+	 */
 	for (uint32_t i = 1; i < pass->nodes; i++)
 		if (pass->new_node[i] == CALLTREE_ROOT)
 			pass->new_node[i] = PASS_NOWHERE;
@@ -127,7 +132,10 @@ int transform_times(const struct calltree *tree, enum calltree_times times, stru
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* Frames without a module get a name that says so. Process, thread, wait frames keep theirs. */
+/*
+ * Replace the frame's name by its module's. If the module is unknown, native, inlined and generated
+ * code gets a name that says so. Other frames keep their names.
+ */
 static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 {
 	bool is_compiled = frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_INLINE ||
@@ -174,7 +182,7 @@ static int module_pass(struct pass *pass)
 static int reverse_pass(struct pass *pass)
 {
 	uint32_t *kept =
-		/* [node] -> new node if it stays at the root, or PASS_NOWHERE */
+		/* [node] -> its new node if the node stays at the root; otherwise PASS_NOWHERE */
 		pass_array(pass->nodes, sizeof(*kept));
 	int error = kept ? 0 : -ENOMEM;
 
@@ -244,8 +252,8 @@ int transform_shape(
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,
 		/*
-		 * Near the end: a picture that is read back has only these stacks and must fold
-		 * alike.
+		 * Fold idle threads nearly last: a picture that is read back has only the stacks
+		 * that the passes above made, and must fold the same threads.
 		 */
 		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->reverse ? reverse_pass : NULL,

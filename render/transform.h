@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make a call tree from a call tree before drawing: filter stacks and frames, merge, regroup. The
- * source is never changed. Samples keep their times and threads. Frames that are in no stack of the
- * new tree are dropped.
+ * Make a new call tree from a call tree, before drawing: filter stacks and frames, merge frames,
+ * regroup stacks. The source tree is never changed. Samples keep their times and threads. Frames
+ * that are in no stack of the new tree are dropped.
  *
  * Functions here set *@out to an owned, finished tree, or to NULL if nothing needs to change. They
  * return 0, or -ENOMEM or the error of the new tree (calltree_error()) with *@out unchanged. Their
@@ -16,7 +16,7 @@
 
 #include "render/calltree.h"
 
-/* Decides about one frame; called once per frame. Returns non-zero for a match. */
+/* Does the filter match @frame? Called once per frame. Returns non-zero for a match. */
 typedef int transform_match_fn(const struct calltree_frame *frame, void *context);
 
 struct transform_matcher {
@@ -24,7 +24,10 @@ struct transform_matcher {
 	void *context;
 };
 
-/* Filters, in the order in which they are applied. The first two see the whole stacks. */
+/*
+ * Filters, applied in this order: FOCUS and IGNORE match whole stacks, before ROOT and HIDE shorten
+ * them.
+ */
 enum transform_filter {
 	/* keep only stacks with a matching frame */
 	TRANSFORM_FOCUS,
@@ -37,16 +40,19 @@ enum transform_filter {
 };
 
 /*
- * Apply @filters to @tree. @left_out receives the weight that each filter dropped: of stacks that
- * were removed or became empty. Stacks that wait do not count in it, because their weight was not
- * sampled. The weights left out plus the new tree's weight without waits are @tree's weight without
+ * Apply @filters to @tree. @left_out[i] is set to the weight that filter i dropped with stacks that
+ * it removed or that became empty. It does not count waiting stacks, because their weight was not
+ * sampled: the sum of @left_out and the new tree's weight without waits is @tree's weight without
  * waits. CALLTREE_WAIT frames are never hidden, because they say which kind of time a stack has.
  */
 int transform_filter(const struct calltree *tree,
 	const struct transform_matcher filters[TRANSFORM_FILTERS], struct calltree **out,
 	uint64_t left_out[TRANSFORM_FILTERS]);
 
-/* Changes of file names, function names and inlined frames, before all other transformations. */
+/*
+ * Changes of file names, function names and inlined frames, applied before all other
+ * transformations.
+ */
 struct transform_sources {
 	/* drop inlined frames; their weight goes to their parent */
 	bool no_inline;
@@ -63,13 +69,16 @@ int transform_sources(const struct calltree *tree, const struct transform_source
 	struct calltree **out);
 
 /*
- * Merge the frames of a fine @tree that differ only in file and line; the new, coarse tree has a
- * table with the weight of each line. With @by_line, frames stay separate and are named "function
- * file.c:12". *@out is also NULL if no line is known.
+ * Make a coarse tree: merge the frames of the fine @tree that differ only in file and line, and
+ * fill the table with the weight of each line. With @by_line, frames stay separate and are named
+ * "function file.c:12". *@out is also NULL if no line is known.
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 
-/* Keep the stacks that @times selects, also in reversed trees. *@out is NULL if it selects all. */
+/*
+ * Keep the stacks that @times selects; also works for reversed trees. *@out is NULL if all stacks
+ * are kept.
+ */
 int transform_times(
 	const struct calltree *tree, enum calltree_times times, struct calltree **out);
 
@@ -77,13 +86,13 @@ int transform_times(
 #define IDLE_CPU_PERCENT   1
 #define IDLE_CPU_SAMPLES   3
 
-/* How the stacks are shown, in the order of application. Zero-initialise for no change. */
+/* How the stacks are shown. Zero-initialise for no change. */
 struct transform_shape {
 	/*
 	 * Add a root frame for each process, each thread, or both (threads below processes), using
-	 * the threads of the samples. Self weight that is in no sample goes to the same root as its
-	 * node's samples if those have only one root, else to none. A process frame replaces an
-	 * existing outermost frame of the same name.
+	 * the threads of the samples. Self weight that is in no sample goes below the root frame of
+	 * its node's samples, or below no root frame if these samples have several. A process frame
+	 * replaces an existing outermost frame of the same name.
 	 */
 	bool by_process, by_thread;
 	/* CALLTREE_PROCESS frames at the root stand for input files and stay there. */
@@ -91,15 +100,15 @@ struct transform_shape {
 	/*
 	 * Put a CALLTREE_IDLE frame "[idle: N threads]" below the process frame and above the
 	 * waiting stacks of idle threads. A thread is idle if it spends IDLE_SHARE_PERCENT of its
-	 * time in one stack that waits for a known cause, and on a CPU at most IDLE_CPU_PERCENT of
-	 * its time or IDLE_CPU_SAMPLES. Nothing is folded if all threads are idle, or with
-	 * by_thread.
+	 * time in one stack that waits for a known cause, and at most IDLE_CPU_PERCENT of its time,
+	 * or IDLE_CPU_SAMPLES samples, on a CPU. Nothing is folded if all threads are idle or if
+	 * by_thread is set.
 	 */
 	bool fold_idle;
 	/*
 	 * Keep only the outermost frame of a function in each stack; callees of its inner frames
-	 * move below it. Functions between the two lose that weight, and every caller shown is a
-	 * real one.
+	 * move below it. Functions between the outermost and an inner frame lose the weight of the
+	 * moved callees; every caller that the picture shows is a real caller.
 	 */
 	bool collapse_recursion;
 	/* Replace each frame by its module and merge a module with a parent of the same module. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of render/viewer.h: the two files that the Makefile bundles from share/viewer/. */
+/*
+ * The contents of the texts that render/viewer.h declares: two files that the Makefile builds from
+ * share/viewer/.
+ */
 	.section .rodata
 	.global viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
 	.hidden viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
