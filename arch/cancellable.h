@@ -4,9 +4,8 @@
  * glibc 2.41 and later: see cli/symbols/call_number.c. Selected by include path:
  * arch/<cpu>/arch_cancellable.h defines all names below.
  *
- * ARCH_CANCELLABLE      the code of glibc's __syscall_cancel_arch (syscall_cancel.S), from where it
- *                       moves its parameters to the registers of the system call up to and
- *                       including the instruction that makes the call
+ * ARCH_CANCELLABLE      code bytes of glibc's __syscall_cancel_arch() (syscall_cancel.S) that
+ *                       move its parameters to the registers of the system call and make the call
  * arch_cancellable_number(const uint8_t *code, unsigned bytes) -> long
  *                       The last instruction of @code calls a function whose seventh parameter is
  *                       the number of a system call: return that constant. Returns

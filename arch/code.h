@@ -1,36 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* Types of arch/epilogue.h: a piece of code, an instruction's effect, the way to the caller. */
+/*
+ * Types for decoding machine code: a piece of code, the effect of an instruction, how to find the
+ * caller.
+ */
 #ifndef ARCH_CODE_H
 #define ARCH_CODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The longest epilogue on x86 has 37: six pops, vzeroupper, the JVM's safepoint check, return. */
+/*
+ * Bytes of code around a pc. The longest epilogue on x86 has 37: six pops, vzeroupper, the JVM's
+ * safepoint check, return.
+ */
 #define ARCH_CODE_BYTES 48u
 
-/* The readable code around a pc: bytes[0, end). The pc is bytes[at], and at <= end. */
+/*
+ * The readable code around a pc. bytes[at] is the byte at the pc, and bytes[0, end) are readable.
+ */
 struct arch_code {
 	uint8_t bytes[ARCH_CODE_BYTES];
 	unsigned at;
 	unsigned end;
-	/* the pc executes next; its function may not have begun, or called, yet */
+	/*
+	 * true: @at is the next instruction to execute, maybe a function's first; false: the return
+	 * address of a call
+	 */
 	bool exact;
 };
 
-/* Returned by arch_syscall_before(), arch/syscall.h: the number is unknown. */
+/* Result of arch_syscall_before(): there is a system call, but its number is unknown. */
 #define ARCH_SYSCALL_NUMBERLESS (-2)
-/* Bytes of code to search for a call's number; one further ahead may belong to another call. */
+/*
+ * Search this many bytes before a system call for its number. A number farther away may belong to
+ * another call.
+ */
 #define ARCH_SYSCALL_CODE 64u
 
-/* Code that is read word by word: addresses [start, end). */
+/* Code at the addresses [start, end), which is read word by word. */
 struct arch_text {
 	uintptr_t start, end;
-	int (*read_word)(const void *context, uintptr_t address, uintptr_t *word); /* 0 or -errno */
+	/* reads one word; returns 0 or -errno */
+	int (*read_word)(const void *context, uintptr_t address, uintptr_t *word);
 	const void *context;
 };
 
-/* Read up to @room bytes of code at @address, as far as they are readable. Returns their number. */
+/*
+ * Copy up to @room bytes of code from @address, ending before the first unreadable word. Return the
+ * number of bytes.
+ */
 static inline unsigned arch_text_read(
 	const struct arch_text *source, uintptr_t address, uint8_t *bytes, unsigned room)
 {
@@ -50,11 +68,11 @@ static inline unsigned arch_text_read(
 }
 
 /*
- * The effect of an instruction on the stack pointer, the frame pointer and the next pc. "mark" is a
- * scratch register that holds a stack pointer, as loops use that probe the stack.
+ * The effect of an instruction on the stack pointer (sp), the frame pointer (fp) and the next pc.
+ * "mark" is a scratch register that holds a stack pointer; loops that probe the stack use one.
  */
 enum arch_effect {
-	/* size 0: not decoded; else it changes sp in an unknown way */
+	/* instruction size 0: not decoded; otherwise it changes sp in an unknown way */
 	ARCH_EFFECT_UNKNOWN,
 	ARCH_EFFECT_NONE,
 	ARCH_EFFECT_NOP,
@@ -67,19 +85,19 @@ enum arch_effect {
 	ARCH_EFFECT_POP_FP,
 	ARCH_EFFECT_LOAD_FP,	  /* fp = word at sp + `value` */
 	ARCH_EFFECT_SAVE_FP,	  /* word at sp + `value` = fp */
-	ARCH_EFFECT_CLOBBER_FP,	  /* fp gets another value */
-	ARCH_EFFECT_LEAVE,	  /* SP_FROM_FP, then POP_FP */
+	ARCH_EFFECT_CLOBBER_FP,	  /* fp gets an unknown value */
+	ARCH_EFFECT_LEAVE,	  /* SP_FROM_FP followed by POP_FP */
 	ARCH_EFFECT_MARK,	  /* mark = sp + `value` */
 	ARCH_EFFECT_MOVE_MARK,	  /* mark += `value` */
 	ARCH_EFFECT_COMPARE_MARK, /* sp is compared with mark */
-	/* conditional jump to the next instruction + `value` */
+	/* conditional jump to `value` bytes after the next instruction */
 	ARCH_EFFECT_BRANCH,
-	ARCH_EFFECT_JUMP,	  /* jump to the next instruction + `value` */
+	ARCH_EFFECT_JUMP,	  /* jump to `value` bytes after the next instruction */
 	ARCH_EFFECT_JUMP_INDIRECT, /* jump through a register or memory */
-	ARCH_EFFECT_CALL,	   /* call of the next instruction + `value` */
+	ARCH_EFFECT_CALL,	   /* call of the code `value` bytes after the next instruction */
 	ARCH_EFFECT_CALL_INDIRECT,
-	ARCH_EFFECT_RETURN, /* pops `value` bytes of arguments, too */
-	/* execution never continues behind it */
+	ARCH_EFFECT_RETURN, /* return that also pops `value` bytes of arguments */
+	/* execution never continues after the instruction */
 	ARCH_EFFECT_STOP,
 };
 
@@ -89,34 +107,43 @@ struct arch_instruction {
 	int32_t value;
 };
 
-/* The way from a pc to the caller. Offsets in bytes. */
+/*
+ * Where the caller's registers are, seen from a pc. The CFA is the caller's stack pointer. All
+ * distances in bytes.
+ */
 struct arch_epilogue {
-	/* from sp up to the CFA, which is the caller's sp */
+	/* distance from sp up to the CFA */
 	uint32_t cfa;
-	/* from the return address up to the CFA; 0: still in its register */
+	/*
+	 * distance from the stored return address up to the CFA; 0: the return address is still in
+	 * its register
+	 */
 	uint32_t ra;
-	/* from the saved frame pointer up to the CFA; 0: still in its register */
+	/* distance from the saved frame pointer up to the CFA; 0: it is still in its register */
 	uint32_t fp;
-	/* other registers of the caller are on the stack, too */
+	/* the code also restores other registers of the caller from the stack */
 	bool others;
 };
 
-/* Input of arch/hotspot.h: code around the pc, which is bytes[at]. */
+/*
+ * Input of the functions of arch/hotspot.h: bytes[at] is the byte at the pc, and bytes[0, end) are
+ * readable.
+ */
 struct arch_hotspot_code {
 	const uint8_t *bytes;
 	unsigned at, end;
 };
 
 /*
- * Output of arch/hotspot.h: the caller of an activation that has no frame (yet, or any more). A
- * field `x_at` is the address of the value, for a field `x` of 0.
+ * Output of the functions of arch/hotspot.h: the caller of a method's machine code that has no
+ * stack frame yet or no more. If a field `x` is 0, its value is stored at the address `x_at`.
  */
 struct arch_hotspot_edge {
 	uintptr_t ra, ra_at; /* return address */
 	uintptr_t sp, sp_at; /* the caller's stack pointer */
-	/* address of the caller's saved frame pointer; 0: in its register */
+	/* address of the caller's saved frame pointer; 0: it is still in its register */
 	uintptr_t fp_at;
-	/* the method that begins or ends; both 0: unknown */
+	/* the method that is entered or left; unknown if both are 0 */
 	uintptr_t method, method_at;
 };
 

@@ -5,13 +5,14 @@
  *
  * ARCH_CODE_BEFORE     bytes before the pc that arch_find_epilogue() may need
  * arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *out) -> int
- *                      Decode from the pc straight ahead to the return. Accepts only known
- *                      instructions, so the CPU will do what is found, unless it branches before;
- *                      a branch does not change the stack either.
+ *                      Decode from the pc straight ahead to the return. Only known
+ *                      instructions are accepted. The CPU may branch away before it reaches the
+ *                      return, but no accepted branch changes the stack.
  *                      Returns 0, or -ENOENT. Context: signal-safe.
  * arch_follow_code(const struct arch_text *source, uintptr_t pc, struct arch_epilogue *out) -> int
- *                      Find the return from any pc of a function, over any instructions and past
- *                      conditional branches. Slow, so only for code that does not change.
+ *                      Find a path from any pc of a function to its return, over all kinds of
+ *                      instructions and both ways at conditional branches. Slow: use it only for
+ *                      code that does not change, and cache the result.
  *                      Returns 0, or -ENOENT. Context: signal-safe.
  * arch_decode(const uint8_t *at, unsigned room) -> struct arch_instruction
  *                      Decode the instruction at @at, of which @room bytes are readable. Its size
@@ -21,12 +22,12 @@
  * ARCH_CALL_BYTES      size of a direct call
  * ARCH_CALL_STEP       alignment of instructions
  * arch_called(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                      Return the target of the direct call with the ARCH_CALL_BYTES bytes @code
- *                      at @address, or 0 if it is none. On CPUs with instructions of any length,
- *                      @code may begin inside an instruction. Context: signal-safe.
+ *                      Return the target if the ARCH_CALL_BYTES bytes @code at @address are a
+ *                      direct call, or 0 otherwise. If instructions vary in length, @code may begin
+ *                      inside an instruction and the result may be wrong. Context: signal-safe.
  * arch_is_outermost(const struct arch_code *code) -> bool
- *                      Is the pc in the first function of a stack, which nothing has called,
- *                      after its first call? Context: signal-safe.
+ *                      Is the pc, a return address, in the outermost function of a stack, which
+ *                      has no caller? Context: signal-safe.
  * ARCH_ENTRY_CFA       bytes from the stack pointer at a function's entry up to its CFA
  */
 #ifndef ARCH_EPILOGUE_H

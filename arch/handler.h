@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the kernel enters and restarts around signal handlers. Selected by include path:
- * arch/<cpu>/arch_handler.h defines all names below; a missing one is an #error.
+ * How the kernel enters signal handlers, and how a handler changes the system call that it
+ * interrupted. Selected by include path: arch/<cpu>/arch_handler.h defines all names below; a
+ * missing one is an #error.
  */
 #ifndef ARCH_HANDLER_H
 #define ARCH_HANDLER_H
@@ -14,11 +15,11 @@
 
 /*
  * ARCH_HANDLER_SETS    bit n set: the kernel changes register n before a handler's first
- *                      instruction;
- *                      the others still have the values of the interrupted code
+ *                      instruction. All other registers still have the values of the interrupted
+ *                      code.
  * arch_handler_ucontext(const struct arch_registers *) -> uintptr_t
- *                      Return the address of the ucontext if the registers can be those of a
- *                      handler's first instruction, which they do not prove; else 0.
+ *                      Return the address of the ucontext if the registers look like those at a
+ *                      handler's first instruction (this is no proof), else 0.
  *                      Context: signal-safe.
  * arch_handler_unblock(const uint64_t *set, const void *ucontext)
  *                      Unblock the signals in @set. A pending one is delivered at
@@ -26,8 +27,9 @@
  *                      Call it at only one line of the program, because it defines that symbol.
  *                      Context: signal-safe.
  * arch_handler_repeats(const void *ucontext, uint64_t *second) -> long
- *                      Return the number of the system call that the interrupted thread will
- *                      make next, with its second argument in *@second; -1 if it will make none.
+ *                      Return the number of the system call that the interrupted thread makes
+ *                      (again) when the handler returns; -1 if none. *@second is set to its
+ *                      second argument.
  *                      Context: the handler.
  * arch_syscall_register0(long number, uint64_t first) -> uint64_t
  *                      Return the value of register 0 before system call @number, whose first
@@ -40,7 +42,10 @@ extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")))
 #error "arch_handler.h lacks a primitive"
 #endif
 
-/* Skip the next instruction, a system call; @error (-errno) is its result. Context: the handler. */
+/*
+ * Make the next instruction, a system call, fail with @error (-errno): skip it and set its result.
+ * Context: the handler.
+ */
 static inline void arch_handler_fail(void *ucontext, long error)
 {
 	uint64_t pc = arch_ucontext_get(ucontext, ARCH_DWARF_PC);
@@ -50,8 +55,8 @@ static inline void arch_handler_fail(void *ucontext, long error)
 }
 
 /*
- * Execute the system call again that the thread was interrupted in, whose result is in register 0.
- * @number, @first: the call and its first argument. Context: the handler.
+ * Make the interrupted thread execute its system call again. Before this, register 0 holds the
+ * call's result; @number is the call's number and @first its first argument. Context: the handler.
  */
 static inline void arch_handler_repeat(void *ucontext, long number, uint64_t first)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of HotSpot's interpreter, and how to find the caller where code of the interpreter, or of
- * an adapter between interpreter and compiled code, has no frame yet or no frame any more. Selected
+ * Frames of HotSpot's interpreter, and how to find the caller of code that has no frame yet or no
+ * more: the begin and end of an interpreted method, and adapters between interpreted and compiled
+ * code. Selected
  * by include path: arch/<cpu>/arch_hotspot.h defines all names below.
  *
  * ARCH_HOTSPOT_IS_KNOWN    0: unknown on this CPU; the other names are not used then
@@ -10,13 +11,14 @@
  * ARCH_HOTSPOT_CACHE       slot of the ConstantPoolCache, with the resolved constants
  * ARCH_HOTSPOT_BCP         slot of the bytecode pointer, as of the last call
  * ARCH_HOTSPOT_BCP_REG     DWARF number of the register with the current bytecode pointer
- * ARCH_HOTSPOT_NEAR        bytes of code to read before and behind the pc
+ * ARCH_HOTSPOT_NEAR        number of bytes of code to read before the pc, and after it
  * arch_hotspot_interpreter_edge(const struct arch_hotspot_code *code,
  *                 const struct arch_registers *registers, struct arch_hotspot_edge *out) -> bool
- *                 Is the innermost activation at its begin or end, without a frame of its own?
- *                 Then @out gets its caller. Context: signal-safe.
+ *                 Is the innermost method being entered or left, so that it has no frame of its
+ *                 own? Then set @out to its caller. Context: signal-safe.
  * arch_hotspot_adapter_edge(code, registers, out) -> bool
- *                 Find the caller in code of an adapter. Parameters as above.
+ *                 If the pc is in an adapter, set @out to the adapter's caller.
+ *                 Context: signal-safe.
  * arch_hotspot_call(const uint8_t before[ARCH_HOTSPOT_CALL_BYTES], uintptr_t pc, uintptr_t *target)
  *                 -> bool. Does a call instruction end at @pc? *target is its target, or 0 for a
  *                 call through a register. Context: signal-safe.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Encode numbers of call-frame instructions. Source: DWARF 5, 7.6. */
+/* Encode the operands of call-frame instructions. Source: DWARF 5, 7.6. */
 #ifndef ARCH_LEB_H
 #define ARCH_LEB_H
 

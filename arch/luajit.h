@@ -17,15 +17,16 @@
  * ARCH_LUAJIT_BEFORE, ARCH_LUAJIT_CODE_BYTES
  *                      bytes of code to read: before the pc, and in total
  * arch_luajit_links(const uint8_t *code) -> bool
- *                      Does this instruction store the caller's link for the function that is being
- *                      called? The base register already belongs to the called function then.
+ *                      Does this instruction store a called function's link to its caller? Then the
+ *                      base register already belongs to the called function.
  * ARCH_LUAJIT_SET_BYTES, arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t value)
  *                      -> bool
  *                      Does this instruction store @value at @offset bytes from the dispatch table?
  * arch_luajit_has_base(const uint8_t *code, int32_t low, int32_t high) -> bool
- *                      Does the register hold the base at the pc? Not if C is about to be called or
- *                      has just returned. @code has ARCH_LUAJIT_CODE_BYTES; the interpreter lies
- *                      from @low to @high, relative to the pc. May return false wrongly.
+ *                      Does the base register hold the base at the pc? It does not if a C function
+ *                      is about to be called or has just returned. @code has
+ *                      ARCH_LUAJIT_CODE_BYTES; the interpreter's code extends from @low to @high,
+ *                      relative to the pc. If in doubt, the result is false.
  *
  * Context: signal-safe.
  */

@@ -17,14 +17,14 @@
  *                      @code is opcache's zend_jit_unprotect() at @address. Find the addresses of
  *                      the variables with the JIT buffer's start and size. Returns 0 or -ENOENT.
  * arch_php_pushed(const struct arch_text *text, uintptr_t pc) -> uint32_t
- *                      Return the bytes that JIT code has pushed at @pc below the interpreter's
- *                      frame, not counting subroutines.
+ *                      Return how many bytes JIT code has pushed below the interpreter's frame
+ *                      when it is at @pc; return addresses of subroutines are not counted.
  *
  * ARCH_PHP_HAS_FIBERS  0: unknown on this CPU; the next names are not used then
  * ARCH_PHP_LEFT_PC, ARCH_PHP_LEFT_FP
- *                      offsets in bytes of the saved pc and frame pointer on the stack of a fiber
- *                      that is not running, from its handle, which is its stack pointer
- * ARCH_PHP_LEFT_BYTES  bytes from there up to the stack pointer after the fiber is resumed
+ *                      where a fiber that is not running has saved its pc and frame pointer:
+ *                      offsets in bytes from its handle, which is its stack pointer
+ * ARCH_PHP_LEFT_BYTES  bytes from the handle up to the stack pointer after the fiber is resumed
  *
  * Context: signal-safe.
  */

@@ -31,7 +31,8 @@
  * ARCH_SIGRETURN_UCONTEXT
  *                      bytes from the stack pointer at that code up to the ucontext
  * ARCH_PERF_REGS, arch_registers_from_perf(struct arch_registers *, const uint64_t *)
- *                      the registers to request of a perf event (sample_regs_user); convert them
+ *                      bits of the registers to request in a perf event (sample_regs_user); convert
+ *                      those registers
  * arch_strip_pointer(uintptr_t) -> uintptr_t
  *                      Remove authentication and tag bits from a code address.
  *                      Context: signal-safe.

@@ -13,14 +13,14 @@
  * ARCH_RUBY_SLOTS       possible offsets of the return address from the stack pointer, in bytes,
  *                       the likeliest first
  * arch_ruby_loaded(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 Return the address that the first instruction of the function at @address loads
- *                 from, or loads; 0 for another instruction. Context: signal-safe.
+ *                 If the first instruction of the function at @address loads an address, or loads
+ *                 from an address, return that address; else 0. Context: signal-safe.
  * arch_ruby_target(const uint8_t *code, uintptr_t address) -> uintptr_t
- *                 Return the target of the direct call or jump with the ARCH_RUBY_CALL_BYTES bytes
- *                 @code at @address; 0 if it is none. On CPUs with instructions of any length,
- *                 @code may begin inside an instruction. Context: signal-safe.
+ *                 Return the target if the ARCH_RUBY_CALL_BYTES bytes @code at @address are a
+ *                 direct call or jump, else 0. If instructions vary in length, @code may begin
+ *                 inside an instruction and the result may be wrong. Context: signal-safe.
  * arch_ruby_is_pushing(const uint8_t *code, unsigned bytes) -> bool
- *                 Has YJIT's code made a control frame the innermost without filling it in yet?
+ *                 Has YJIT's code made a new control frame the innermost, but not filled it in yet?
  *                 Context: signal-safe.
  */
 #ifndef ARCH_RUBY_H

@@ -4,8 +4,8 @@
  * convention. Selected by include path: arch/<cpu>/arch_signature.h defines the names at this
  * file's end.
  *
- * If a type's kind leaves open how it is passed, count all possibilities: stack words and registers
- * of both kinds. Counting too much never reduces the count of later arguments, so the result is an
+ * If a type can be passed in several ways, count all of them: stack words and registers of both
+ * kinds. Counting too much never reduces the count of later arguments, so the result is an
  * upper bound of the words passed on the stack.
  */
 #ifndef ARCH_SIGNATURE_H
@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* Same values as enum flameprof_type_kind. */
+/* The values are those of enum flameprof_type_kind. */
 enum arch_type_kind {
 	ARCH_TYPE_VOID = 0,
 	ARCH_TYPE_INTEGER = 1,
@@ -26,14 +26,17 @@ enum arch_type_kind {
 };
 
 struct arch_call {
-	unsigned integers, vectors; /* registers used so far */
+	unsigned integers, vectors; /* number of registers used so far */
 	uint64_t stack_words;
 	/* words of integer arguments, in registers or on the stack */
 	unsigned integer_words;
-	int has_pair;		/* an integer has two words */
-	/* a stack argument begins at even words only */
+	int has_pair;		/* an integer argument has two words */
+	/* an argument on the stack must begin at an even word */
 	int has_aligned;
-	/* An integer is passed on the stack; and it is not the first argument there. */
+	/*
+	 * @is_spilled: an integer argument is on the stack; @is_spilled_behind: and another
+	 * argument precedes it there
+	 */
 	int is_spilled, is_spilled_behind;
 };
 
@@ -43,13 +46,13 @@ struct arch_type {
 	unsigned alignment; /* at most 16 */
 };
 
-/* Use up to @count of @most registers, for an argument that may be passed in them. */
+/* Use up to @count registers of @most, for an argument that may be passed in registers. */
 static inline void arch_call_use_up_to(unsigned *used, unsigned count, unsigned most)
 {
 	*used = *used + count < most ? *used + count : most;
 }
 
-/* Use @count registers of @most, or none if fewer are left. Returns 1 if they were used. */
+/* Use @count registers of @most. If fewer are left, use none. Returns 1 if they were used. */
 static inline int arch_call_use_all(unsigned *used, unsigned count, unsigned most)
 {
 	if (*used + count > most)
@@ -68,7 +71,7 @@ static inline void arch_call_push(struct arch_call *call, const struct arch_type
 	call->stack_words += (type->bytes + 7) / 8;
 }
 
-/* Pass an integer on the stack, because too few registers are left. */
+/* Pass an integer on the stack, because too few integer registers are left. */
 static inline void arch_call_spill(struct arch_call *call, const struct arch_type *type)
 {
 	if (!call->is_spilled && call->stack_words)
@@ -84,7 +87,7 @@ static inline void arch_call_spill(struct arch_call *call, const struct arch_typ
  *     Count the registers that the result needs. Returns 1 for an aggregate that is returned in
  *     memory to which the caller passes a pointer.
  * arch_call_argument(struct arch_call *, const struct arch_type *)
- *     Count the next argument, of any kind but void.
+ *     Count the next argument. Its kind must not be void.
  * ARCH_CALL_PAIRS_MOVE
  *     1: a pair of integer registers may begin at any register
  */

@@ -4,12 +4,13 @@
  * a stub does and its frame. Selected by include path: arch/<cpu>/arch_stub.h and arch_stub.c
  * define all names below.
  *
- * All stubs of an arena are copies of one template, with two distances filled in: from the stub's
- * code to its own data word, the payload, and to a data word that all stubs share.
+ * All stubs of an arena are copies of one template, in which two distances are filled in: from the
+ * stub's code to its own data word (the payload), and to a data word that all stubs share.
  *
- *	call, bind    call the target in the shared word
- *	intercept     call the original in the payload; after it returns, call
- *	              arch_intercept_slow() in the shared word if the thread's tick counter is > 0
+ *	call, bind    call the function whose address is in the shared word
+ *	intercept     call the original function, whose address is the payload; after it returns,
+ *	              if the thread's tick counter is > 0, call the function in the shared word,
+ *	              which is arch_intercept_slow()
  */
 #ifndef ARCH_STUB_H
 #define ARCH_STUB_H
@@ -26,7 +27,7 @@ struct arch_stub_shape {
 	int memory_result;
 	int bind;
 	int intercept;
-	/* intercept: offset of the tick counter from the thread pointer, in bytes */
+	/* for intercept stubs: offset of the tick counter from the thread pointer, in bytes */
 	int64_t ticks_at;
 };
 
@@ -39,8 +40,8 @@ struct arch_stub_shape {
  * ARCH_STUB_ALIGN      alignment of stubs
  * ARCH_STUB_FILL       byte that fills the gaps between stubs; it is not valid code
  * ARCH_STUB_REACH      maximal distance in bytes from a stub to its data words
- * ARCH_STUB_PROT       flag that mprotect(2) gets besides PROT_READ | PROT_EXEC, if it accepts it
- * ARCH_ELF_MACHINE     e_machine of an ELF image
+ * ARCH_STUB_PROT       flag for mprotect(2) besides PROT_READ | PROT_EXEC, if mprotect accepts it
+ * ARCH_ELF_MACHINE     the CPU's e_machine in ELF files
  * arch_stub_cie        bytes of the CIE of all stubs: from the version to the initial instructions,
  *                      without length and id; augmentation "zR", pointers DW_EH_PE_pcrel | sdata4
  * arch_registers_here(struct arch_registers *)
@@ -60,11 +61,16 @@ struct arch_stub_template {
 	uint8_t cfi[ARCH_STUB_CFI_MAX];
 	uint32_t code_bytes;
 	uint32_t cfi_bytes;
-	/* offset in code, in bytes, from which the frame is removed */
+	/* offset in @code, in bytes, of the instructions that remove the frame */
 	uint32_t leave_at;
-	/* offset of the instruction with the distance to the payload */
+	/*
+	 * offset of the instruction into which arch_stub_write() puts the distance to the payload
+	 */
 	uint32_t payload_at;
-	/* offset of the instruction with the distance to the shared word */
+	/*
+	 * offset of the instruction into which arch_stub_write() puts the distance to the shared
+	 * word
+	 */
 	uint32_t target_at;
 };
 
@@ -77,16 +83,17 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 /*
  * Write one stub of stub->code_bytes to @code.
  *
- * @payload, @target  distance in bytes from the address at which the stub will run to its payload
- *                    and to the shared word, both at most ARCH_STUB_REACH
+ * @payload  distance in bytes from the stub's final address to its payload
+ * @target   distance in bytes from the stub's final address to the shared word
+ * Both are at most ARCH_STUB_REACH.
  */
 void arch_stub_write(
 	const struct arch_stub_template *stub, uint8_t *code, int32_t payload, int32_t target);
 
 /*
  * Write the instructions of one FDE that covers many stubs, the first at @start, @stride bytes
- * apart. Expressions compute the position in a stub from the pc. This is for unwinders that search
- * all FDEs one by one.
+ * apart. Expressions compute the position in a stub from the pc. One FDE for
+ * many stubs helps unwinders that search all FDEs one by one.
  *
  * @room  gets at most ARCH_STUB_BRIEF_MAX bytes
  *
@@ -97,23 +104,24 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
 /*
- * The slow half of an intercept stub's check is assembly, arch/<cpu>/arch_intercept_slow.S, because
- * it runs when the original function has just returned and its results are in registers that no
- * ordinary call preserves.
+ * The slow half of an intercept stub's check is assembly, arch/<cpu>/arch_intercept_slow.S: it runs
+ * when the original function has just returned, with results in registers that an ordinary call may
+ * overwrite.
  */
 
 /*
- * Call the function that arch_intercept_prepare() got, and preserve all registers that can hold a
- * result in any calling convention of the CPU. Needs up to 3 KiB of stack on x86_64, and on aarch64
- * 1.5 KiB, with SVE 8.7 KiB more, besides the called function's.
+ * Call the function given to arch_intercept_prepare(), and preserve all registers that can hold a
+ * result in any calling convention of the CPU. Uses up to 3 KiB of stack on x86_64, and on aarch64
+ * 1.5 KiB or, with SVE, 10.2 KiB, plus the stack of the called function.
  *
  * Context: generated code, after arch_intercept_prepare().
  */
 void arch_intercept_slow(void);
 
 /*
- * Detect which registers the CPU has, and set the function to call. May be called again, and must
- * be if an image of the process is restored on another machine. Context: any thread.
+ * Detect which registers the CPU has, and set the function that arch_intercept_slow() calls. Call
+ * it again if the process is restored on another machine (checkpoint and restore). Context: any
+ * thread.
  */
 void arch_intercept_prepare(void (*take)(void));
 

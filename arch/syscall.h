@@ -24,8 +24,9 @@
  *     -errno, in the parent. Context: signal-safe.
  *
  * arch_syscall_before(const uint8_t *code, unsigned bytes) -> long
- *     Return the number of the system call that the last instruction of @code makes, or
- *     ARCH_SYSCALL_NUMBERLESS if @code does not show it, or -1 if it makes none.
+ *     Return the number of the system call that the last instruction of @code makes. Returns
+ *     ARCH_SYSCALL_NUMBERLESS if @code does not show the number, and -1 if the last instruction
+ *     makes no system call.
  */
 #define arch_syscall0(nr)             arch_syscall6(nr, 0, 0, 0, 0, 0, 0)
 #define arch_syscall1(nr, a)          arch_syscall6(nr, (long)(a), 0, 0, 0, 0, 0)

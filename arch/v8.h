@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the function of V8's code at its begin or end, where its frame does not exist. Selected by
- * include path: arch/<cpu>/arch_v8.h defines all names below.
+ * Find the JavaScript function whose code is at its begin or end, where it has no stack frame.
+ * Selected by include path: arch/<cpu>/arch_v8.h defines all names below.
  *
  * ARCH_V8_BEFORE    bytes of code to read before the pc
  * ARCH_V8_DISPATCH  DWARF number of the register with the interpreter's handler table
  * arch_v8_at_edge(const struct arch_code *code, const struct arch_registers *registers,
  *                 uintptr_t *function, uintptr_t *address) -> bool
- *                 Does @code begin or end a function of V8? Then *function is the tagged
- *                 JSFunction, or 0: it is stored at *address, possibly below the stack pointer.
+ *                 Is the pc at the begin or end of a function that V8 compiled? Then *function is
+ *                 set to its tagged JSFunction, or to 0 if the JSFunction is stored at *address,
+ *                 possibly below the stack pointer.
  *                 Context: signal-safe.
  */
 #ifndef ARCH_V8_H

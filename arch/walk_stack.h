@@ -22,8 +22,8 @@ void arch_call_on_stack(void *top, void (*function)(void *), void *argument)
 
 /*
  * arch_signal_frame_bytes() -> size_t
- *     Return how many bytes below the stack pointer, including the red zone, the kernel may use to
- *     deliver a signal to this process. Context: signal-safe.
+ *     Return how many bytes below the stack pointer the kernel may use to deliver a signal to this
+ *     process, including the red zone. Context: signal-safe.
  * arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second) -> uint64_t
  *     Under valgrind, make client request @number; elsewhere do nothing and return 0.
  *     Context: any thread.

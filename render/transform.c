@@ -181,9 +181,8 @@ static int module_pass(struct pass *pass)
  */
 static int reverse_pass(struct pass *pass)
 {
-	uint32_t *kept =
-		/* [node] -> its new node if the node stays at the root; otherwise PASS_NOWHERE */
-		pass_array(pass->nodes, sizeof(*kept));
+	/* [node] -> its new node if the node stays at the root; otherwise PASS_NOWHERE */
+	uint32_t *kept = pass_array(pass->nodes, sizeof(*kept));
 	int error = kept ? 0 : -ENOMEM;
 
 	for (uint32_t i = 1; kept && i < pass->nodes; i++) {

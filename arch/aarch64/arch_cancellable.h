@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* aarch64: the seventh parameter is in x6. */
+/*
+ * aarch64: __syscall_cancel_arch() gets the system call's number as its seventh parameter, in x6.
+ */
 #ifndef ARCH_AARCH64_CANCELLABLE_H
 #define ARCH_AARCH64_CANCELLABLE_H
 
@@ -22,7 +24,10 @@
 	"\xe8\x03\x01\xaa\xe0\x03\x02\xaa\xe1\x03\x03\xaa\xe2\x03\x04\xaa" \
 	"\xe3\x03\x05\xaa\xe4\x03\x06\xaa\xe5\x03\x07\xaa\x01\0\0\xd4"
 
-/* Find `mov w6, #n` or `mov x6, #n`, after which only the final `bl` could set x6. */
+/*
+ * Find `mov w6, #n` or `mov x6, #n`. No instruction between this one and the final `bl` may write
+ * x6; otherwise return ARCH_SYSCALL_NUMBERLESS.
+ */
 static inline long arch_cancellable_number(const uint8_t *code, unsigned bytes)
 {
 	uint32_t word;

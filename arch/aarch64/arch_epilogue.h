@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: works on the bytes it is given. */
 /*
- * Decode epilogues of aarch64, and a function's first instructions, where the return address is in
- * its register. CPython's trampolines (Python/asm_trampoline.S) keep frame pointers:
+ * Decode epilogues of aarch64, and the first instructions of a function, at which the return
+ * address is still in x30. CPython's trampolines (Python/asm_trampoline.S) look like this:
  *
  *	a9bf7bfd	stp	x29, x30, [sp, #-16]!
  *	910003fd	mov	x29, sp
@@ -26,13 +26,16 @@
 #define ARCH_MOV_FP_SP 0x910003fdu
 
 struct arch_scan {
-	int64_t sp;	/* offset from the pc's stack pointer */
-	/* offsets from which they were loaded; -1: not loaded */
+	int64_t sp;	/* offset from the stack pointer at the pc */
+	/*
+	 * offsets on the stack from which the caller's fp and return address were loaded; -1: not
+	 * loaded
+	 */
 	int64_t fp, ra;
 	bool others;
 };
 
-/* Return the instruction at offset @at, or 0, which is no valid one, if it is cut off. */
+/* Return the instruction at offset @at, or 0 (which is no valid instruction) if it is cut off. */
 static inline uint32_t arch_instruction(const struct arch_code *code, unsigned at)
 {
 	const uint8_t *from = code->bytes + at;
@@ -59,7 +62,7 @@ static inline void arch_loaded(struct arch_scan *out, uint32_t reg, int64_t from
 		out->others = true;
 }
 
-/* Apply a load of one or two registers from the stack, which may add to sp after the load. */
+/* Apply a load of one or two registers from the stack. The load may also add to sp afterwards. */
 static inline bool arch_follow_load(struct arch_scan *out, uint32_t instruction)
 {
 	bool pair_moves = (instruction & 0xffc003e0) == 0xa8c003e0;
@@ -117,7 +120,7 @@ static inline int64_t arch_pushed_bytes(uint32_t instruction)
 	return (instruction & 0xffc07fff) == 0xa9807bfd && bytes > 0 ? bytes : 0;
 }
 
-/* Is the pc at a function's entry, before it has saved registers or changed its caller's x29? */
+/* Is the pc at a function's entry, before the function has saved registers or changed x29? */
 static inline bool arch_at_entry(const struct arch_code *code, struct arch_scan *out)
 {
 	uint32_t now = arch_instruction(code, code->at);
@@ -139,7 +142,10 @@ static inline bool arch_at_entry(const struct arch_code *code, struct arch_scan 
 	return out->sp > 0;
 }
 
-/* The code is the same as on x86_64, but without a trap that shows that the call never returns. */
+/*
+ * Always false: the outermost code (see the x86_64 version) has no trap here by which it could be
+ * recognised.
+ */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
 	(void)code;

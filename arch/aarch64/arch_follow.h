@@ -31,7 +31,10 @@ static inline bool arch_is(uint32_t instruction, uint32_t mask, uint32_t wanted)
 	return (instruction & mask) == wanted;
 }
 
-/* Decode branches, calls, returns and traps, whose distances count from the instruction's start. */
+/*
+ * Decode branches, calls, returns and traps. Their encoded distances count from the start of the
+ * instruction, arch_instruction.value from its end: hence the 4 bytes.
+ */
 static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 {
 	if (arch_is(at, 0xfc000000, 0x94000000))
@@ -62,7 +65,10 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	bool is_add = arch_is(at, 0xff800000, 0x91000000);
 	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
 	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
-	/* Register 31 is sp in sums with an extended register, masks with a number, SVE's sums. */
+	/*
+	 * Register 31 means sp in these: sums with an extended register, bit masks with a number,
+	 * SVE's sums.
+	 */
 	bool is_sp = to == ARCH_SP && (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
 					      arch_is(at, 0x7f800000, 0x12000000) ||
 					      arch_is(at, 0x7f800000, 0x32000000) ||
@@ -91,7 +97,8 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 {
 	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);
 	bool is_one = arch_is(at, 0x3b200000, 0x38000000);
-	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3; /* 1: sp moves after, 3: before */
+	/* 1: sp changes after the access, 3: before */
+	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3;
 	bool is_load = is_pair ? at & 1u << 22 : at & 3u << 22, moves = mode == 1 || mode == 3;
 	bool has_fp = !(at & 1u << 26) &&
 		      ((at & 31) == ARCH_FP || (is_pair && (at >> 10 & 31) == ARCH_FP));
@@ -101,7 +108,10 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	if (is_pair)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
-		/* Vectors, tags, and loads with a scaled offset. */
+		/*
+		 * Not a pair or single register with an unscaled offset: vectors, tags, loads with
+		 * a scaled offset.
+		 */
 		if ((at >> 5 & 31) == ARCH_SP &&
 			(arch_is(at, 0xbe800000, 0x0c800000) ||
 				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
@@ -169,7 +179,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 #define ARCH_FOLLOW_INSTRUCTIONS 1000u
 
-/* May @instruction, which arch_follow() does not know, write x29 or x30? */
+/* May @instruction write x29 or x30? For instructions that arch_decode() does not know. */
 static inline bool arch_writes_frame(uint32_t instruction)
 {
 	bool is_pair = arch_is(instruction, 0x3a000000, 0x28000000);
@@ -179,9 +189,10 @@ static inline bool arch_writes_frame(uint32_t instruction)
 }
 
 /*
- * Follow the code straight ahead and through unconditional jumps. Give up at an instruction that
- * may write the frame pointer or the return address other than by a load from the stack. A call
- * writes the return address, so only code after the last call can be followed.
+ * Follow the code straight ahead and through unconditional jumps to the return. Give up at an
+ * instruction that may write the frame pointer or the return address, unless it loads them from the
+ * stack. A call also writes the return address, so only code after a function's last call can be
+ * followed.
  */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

@@ -51,7 +51,7 @@ static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)
 
 static inline uint64_t arch_syscall_register0(long number, uint64_t first)
 {
-	(void)number; /* x8 still has the number */
+	(void)number; /* x8 still holds the number */
 	return first;
 }
 

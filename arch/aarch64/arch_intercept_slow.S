@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch_intercept_slow(). Source: AAPCS64 with its vector and SVE variants, in which more registers
- * are preserved by a call than in the base variant.
+ * Implements arch_intercept_slow(). In the vector and SVE variants of AAPCS64 a call preserves more
+ * registers than in the base variant, so all of these are saved.
  *
  *	x29 + 176  q0-q31
  *	x29 + 168  fpsr
@@ -122,7 +122,10 @@ arch_intercept_slow:
 	.size	arch_intercept_slow, . - arch_intercept_slow
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-	/* Indirect calls land on bti. The linker guards the library only if all objects say so. */
+	/*
+	 * Mark this object as usable with BTI, under which indirect calls must land on a bti
+	 * instruction: the linker marks the library only if all its objects are marked.
+	 */
 	.section .note.gnu.property, "a"
 	.p2align 3
 	.word	4, 16, 5	/* size of the name, size of the data, NT_GNU_PROPERTY_TYPE_0 */

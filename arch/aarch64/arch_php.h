@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. Code of PHP's JIT compiler and fibers on aarch64 are not known. */
+/*
+ * ASYNC-SIGNAL-SAFE. PHP's JIT code and fibers on aarch64 are not known; only constants are found.
+ */
 #ifndef ARCH_AARCH64_PHP_H
 #define ARCH_AARCH64_PHP_H
 

@@ -26,7 +26,10 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 /* svc #0 */
 #define ARCH_SYSCALL_INSTRUCTION "\x01\x00\x00\xd4"
 
-/* The set does not contain a call to restart: the kernel has decided about that before the stop. */
+/*
+ * The registers alone decide which call is made next: before the stop, the kernel has already
+ * decided whether to restart the interrupted call.
+ */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {
@@ -43,7 +46,10 @@ static inline long arch_regset_result(const void *regset)
 	return *(const int64_t *)regset;
 }
 
-/* Not implemented: the thread pointer is in another set, and behind the struct pthread. */
+/*
+ * Not implemented on aarch64: the thread pointer is in another register set, and it points to the
+ * end of the struct pthread.
+ */
 #define ARCH_THREAD_ROBUST 0u
 #define ARCH_THREAD_WORDS  1u
 
@@ -59,7 +65,10 @@ static inline uintptr_t arch_thread_self(const void *regset)
 	return 0;
 }
 
-/* The call's number is in another register set, NT_ARM_SYSTEM_CALL; -1 if it is in none. */
+/*
+ * Return the number of the system call in which @tid is, or -1. The number is in a separate
+ * register set, NT_ARM_SYSTEM_CALL (0x404).
+ */
 static inline int arch_syscall_number(pid_t tid, const void *regset)
 {
 	int number = -1;
@@ -69,7 +78,10 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) || number < 0 ? -1 : number;
 }
 
-/* x0: 4 is EINTR; 512 to 516 are the kernel's ERESTART codes. */
+/*
+ * x0 is the result of the interrupted call: -4 is -EINTR, -512 to -516 are the kernel's ERESTART
+ * codes.
+ */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = *(const int64_t *)regset;
@@ -77,14 +89,17 @@ static inline bool arch_regset_slept(const void *regset)
 	return result == -4 || (result <= -512 && result >= -516);
 }
 
-/* Never: the kernel has decided before the stop, and x0 no longer has the call's first argument. */
+/*
+ * Never restarts: the kernel has decided before the stop, and x0, the call's first argument, is
+ * already overwritten.
+ */
 static inline bool arch_regset_restart(void *regset)
 {
 	(void)regset;
 	return false;
 }
 
-/* Calls that signal(7) lists as restarted after a stop. */
+/* The calls that signal(7) lists as restarted after a stop. */
 static inline bool arch_is_restarted(long number)
 {
 	switch (number) {

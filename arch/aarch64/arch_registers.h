@@ -9,21 +9,24 @@
 
 #include <stdint.h>
 
-/* x0-x30 0-30, sp 31. 32 is the pc here; DWARF's 32 is ELR_mode, which user code never uses. */
+/*
+ * Register numbers: x0-x30 are 0-30, sp is 31. Here 32 is the pc; DWARF's 32 is ELR_mode, which
+ * user code never uses.
+ */
 #define ARCH_DWARF_REGS 33
 #define ARCH_DWARF_FP   29
 #define ARCH_DWARF_RA   30
 #define ARCH_DWARF_SP   31
 #define ARCH_DWARF_PC   32
 
-/* x20 is the stack pointer of a Haskell thread in GHC's code. */
+/* In code of GHC, x20 is the stack pointer of a Haskell thread. */
 #define ARCH_DWARF_HASKELL_SP 20
 
-/* PHP's interpreter always holds its current frame and instruction in these. */
+/* PHP's interpreter always holds the current frame and instruction in these registers. */
 #define ARCH_DWARF_PHP_FRAME	   27
 #define ARCH_DWARF_PHP_INSTRUCTION 28
 
-/* All but the link register. */
+/* A call instruction overwrites only the link register. */
 #define ARCH_CALL_KEEPS (~(1ULL << ARCH_DWARF_RA))
 
 /* Rules exist for the registers that a function must preserve (x19-x30) and sp. */
@@ -74,8 +77,8 @@ static inline void arch_registers_from_perf(
 }
 
 /*
- * User addresses have 48 bits (52 only for mappings that ask for it, which code does not).
- * Authentication codes and tags are in the bits above.
+ * Keep the 48 bits of a user address; the bits above hold authentication codes and tags. (Only
+ * mappings that a program requests so have 52 bits, and code is never in them.)
  */
 static inline uintptr_t arch_strip_pointer(uintptr_t address)
 {

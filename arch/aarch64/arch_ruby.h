@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE. Ruby's structures on aarch64 are not known. */
+/* ASYNC-SIGNAL-SAFE. Ruby's structures on aarch64 are not known, so nothing is found. */
 #ifndef ARCH_AARCH64_RUBY_H
 #define ARCH_AARCH64_RUBY_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: AAPCS64 6.8.2, "Parameter passing rules", whose stages are cited as C.10 and so on. */
+/*
+ * Argument registers of aarch64. Source: AAPCS64 6.8.2, "Parameter passing rules", whose stages are
+ * cited as C.10 and so on.
+ */
 #ifndef ARCH_AARCH64_SIGNATURE_H
 #define ARCH_AARCH64_SIGNATURE_H
 
@@ -9,7 +12,10 @@
 
 #include "arch/signature.h"
 
-/* x8 points to a result in memory; it never holds an argument. */
+/*
+ * Return 1 for a result in memory. x8 points to it and never holds an argument, so no register is
+ * counted.
+ */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {
 	(void)call;
@@ -31,9 +37,9 @@ static inline void arch_call_integer(struct arch_call *call, const struct arch_t
 }
 
 /*
- * Count all possibilities: up to four vector registers (C.2), one or two integer registers (C.12),
- * or the address of a copy (B.4). Above 64 bytes only the address is possible, because four vector
- * registers hold no more.
+ * An aggregate's members decide how it is passed, and they are unknown. So count all possibilities:
+ * up to four vector registers (C.2), one or two integer registers (C.12), or the address of a copy
+ * (B.4). Above 64 bytes only the address is possible, because four vector registers hold no more.
  */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {

@@ -2,7 +2,7 @@
 /*
  * Stubs of aarch64. Source: AAPCS64 (calling sequence), Arm ARM (encodings).
  *
- * A stub writes x16 and x17, which linkers' stubs between functions may overwrite, too, and in a
+ * A stub overwrites x16 and x17, which any linker's stub between functions may overwrite, and in a
  * bind stub the argument registers. x8 (address of the result) and all results pass through.
  *
  *	x29 + 32  the caller's stack words
@@ -21,13 +21,13 @@
 #define STACK_WORDS_MAX   64u
 #define INTEGER_REGISTERS 8u
 
-/* Instructions after which the frame is pushed, and x29 points to it. */
+/* Number of instructions after which the frame is pushed, and after which x29 points to it. */
 #define PUSHED_AT 2u
 #define FRAME_AT  3u
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
 	1, 'z', 'R', 0,	  /* version, augmentation */
-	/* code in 4 bytes, data in -8, return address: x30 */
+	/* code alignment 4 bytes, data alignment -8, return address in x30 */
 	4, 0x78, 30,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */
 	0x0c, 31, 0,	  /* DW_CFA_def_cfa: sp + 0 */
@@ -182,7 +182,10 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	return 0;
 }
 
-/* Fill in the distance of an ldr (literal) at offset @at: in words, 19 bits from bit 5 on. */
+/*
+ * Fill in the distance of the ldr (literal) instruction at offset @at: a number of words, in 19
+ * bits from bit 5 on.
+ */
 static void write_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
 	uint32_t instruction;
@@ -200,7 +203,10 @@ void arch_stub_write(
 	write_distance(code, stub->target_at, target);
 }
 
-/* An expression can read only x30, which equals the pc only in a frame that has made a call. */
+/*
+ * Not possible on aarch64: an expression can read x30 but not the pc, and they are equal only in a
+ * frame that has made a call.
+ */
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
 	uint32_t stride, uint8_t *room)
 {
@@ -212,9 +218,11 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 }
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
-/* Which vector registers arch_intercept_slow() saves. */
 
-/* Read by arch_intercept_slow(). Atomic. */
+/*
+ * Variables that arch_intercept_slow() reads: the function to call, and 1 if it must save the
+ * registers of SVE. Write them atomically.
+ */
 extern void (*arch_intercept_call)(void);
 void (*arch_intercept_call)(void);
 extern uint32_t arch_intercept_save_sve;

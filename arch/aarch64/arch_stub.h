@@ -13,7 +13,7 @@
 #define ARCH_STUB_ALIGN     16
 #define ARCH_STUB_FILL      0       /* udf #0 */
 #define ARCH_STUB_REACH     0xffff0 /* range of ldr (literal) */
-/* In guarded pages, indirect calls must land on a bti instruction. */
+/* In pages with PROT_BTI, indirect calls must land on a bti instruction. */
 #define ARCH_STUB_PROT      (getauxval(AT_HWCAP2) & ARCH_HWCAP2_BTI ? 0x10 /* PROT_BTI */ : 0)
 #define ARCH_HWCAP2_BTI     (1UL << 17)
 #define ARCH_ELF_MACHINE    183 /* EM_AARCH64 */

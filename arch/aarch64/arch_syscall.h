@@ -30,7 +30,10 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 	return x0;
 }
 
-/* Find `mov w8, #n` or `mov x8, #n`, with nothing between it and `svc #0` that could set x8. */
+/*
+ * Find `mov w8, #n` or `mov x8, #n`. No instruction between this one and the final `svc #0` may
+ * write x8; otherwise return ARCH_SYSCALL_NUMBERLESS.
+ */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
 	uint32_t word;

@@ -36,7 +36,7 @@ arch_call_on_stack:
 	.size	arch_call_on_stack, . - arch_call_on_stack
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-	/* See arch_intercept_slow.S. */
+	/* Mark this object as usable with BTI; see arch_intercept_slow.S. */
 	.section .note.gnu.property, "a"
 	.p2align 3
 	.word	4, 16, 5

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* x86_64: the seventh parameter is the word that the caller has pushed last. */
+/*
+ * x86_64: __syscall_cancel_arch() gets the system call's number as its seventh parameter, which is
+ * the last word that the caller pushes.
+ */
 #ifndef ARCH_X86_64_CANCELLABLE_H
 #define ARCH_X86_64_CANCELLABLE_H
 
@@ -27,11 +30,14 @@
 	"\x49\x89\xfb\x48\x89\xf0\x48\x89\xd7\x48\x89\xce\x4c\x89\xc2\x4d\x89\xca" \
 	"\x4c\x8b\x44\x24\x08\x4c\x8b\x4c\x24\x10\x4c\x89\x5c\x24\x08\x0f\x05"
 
-/* Bytes to search for the push, which in Debian's libraries is at most 15 bytes before the call. */
+/*
+ * Bytes before a call to search for the push. In Debian's libraries the distance is at most 15
+ * bytes.
+ */
 #define ARCH_CANCELLABLE_BYTES 40u
 #define ARCH_CALL_NUMBERS      1024 /* all system call numbers are lower */
 
-/* Do the @bytes of @code consist of instructions that leave the stack pointer alone? */
+/* Do the @bytes of @code consist of instructions that do not change the stack pointer? */
 static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
 {
 	while (bytes) {
@@ -48,9 +54,9 @@ static inline bool arch_keeps_stack(const uint8_t *code, unsigned bytes)
 }
 
 /*
- * Find `push $n`, which is 6a n or 68 n n n n. Code is read backwards, so these bytes may belong to
- * another instruction. Accept a push only if the instructions behind it end exactly where the call
- * begins. If two pushes are accepted, return ARCH_SYSCALL_NUMBERLESS.
+ * Find `push $n`, which is 6a n or 68 n n n n. Code is searched backwards from the call, so these
+ * bytes may be a part of another instruction. Accept a push only if the instructions after it end
+ * exactly at the call. If two pushes are accepted, return ARCH_SYSCALL_NUMBERLESS.
  */
 static inline long arch_cancellable_number(const uint8_t *code, unsigned bytes)
 {

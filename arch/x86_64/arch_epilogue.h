@@ -33,8 +33,8 @@
 struct arch_scan {
 	const struct arch_code *code;
 	unsigned at;
-	int64_t sp; /* offset from the pc's stack pointer */
-	/* offset from which the caller's fp was popped; -1: not popped */
+	int64_t sp; /* offset from the stack pointer at the pc */
+	/* offset on the stack from which the caller's fp was popped; -1: not popped */
 	int64_t fp;
 	bool others;
 };
@@ -50,7 +50,10 @@ static inline bool arch_next_is(const struct arch_scan *out, uint32_t wanted, un
 	return true;
 }
 
-/* Return the signed number of 1 or 4 @bytes at @offset from the next byte; 0 if it is cut off. */
+/*
+ * Return the signed number of @bytes (1 or 4) bytes that begins @offset bytes ahead; 0 if it is cut
+ * off.
+ */
 static inline int32_t arch_next_number(const struct arch_scan *out, unsigned offset, unsigned bytes)
 {
 	const uint8_t *from = out->code->bytes + out->at + offset;
@@ -63,7 +66,7 @@ static inline int32_t arch_next_number(const struct arch_scan *out, unsigned off
 			 (uint32_t)from[3] << 24);
 }
 
-/* One or two instructions to skip, recognised by their first bytes. */
+/* One or two instructions to skip: the first bytes, their number, and the total length. */
 struct arch_skipped {
 	uint32_t opcode;
 	uint8_t opcode_bytes, bytes;
@@ -82,7 +85,7 @@ static inline bool arch_skip_one_of(
 	return false;
 }
 
-/* Skip an instruction that does not change stack pointer or frame pointer. */
+/* Skip an instruction that changes neither stack pointer nor frame pointer. */
 static inline bool arch_skip_plain(struct arch_scan *out)
 {
 	static const struct arch_skipped plain[] = {
@@ -99,7 +102,7 @@ static inline bool arch_skip_plain(struct arch_scan *out)
 	return arch_skip_one_of(out, plain, sizeof(plain) / sizeof(*plain));
 }
 
-/* Skip V8's check at a function's entry whether its code is still valid. */
+/* Skip V8's check at a function's entry whether the function's code is still valid. */
 static inline bool arch_skip_validity_check(struct arch_scan *out)
 {
 	static const struct arch_skipped check[] = {
@@ -112,7 +115,7 @@ static inline bool arch_skip_validity_check(struct arch_scan *out)
 	return arch_skip_one_of(out, check, sizeof(check) / sizeof(*check));
 }
 
-/* Skip `add $x,%rsp`, or `sub $x,%rsp` if the function may not have begun. */
+/* Skip `add $x,%rsp`. Also skip `sub $x,%rsp` if the pc may be at the function's begin. */
 static inline bool arch_skip_adjustment(struct arch_scan *out)
 {
 	bool is_add = arch_next_is(out, 0xc48348, 3);
@@ -127,7 +130,7 @@ static inline bool arch_skip_adjustment(struct arch_scan *out)
 	return true;
 }
 
-/* Skip a call through a register that has not been made yet. */
+/* Skip a call through a register if the pc is before the call, not its return address. */
 static inline bool arch_skip_call(struct arch_scan *out)
 {
 	unsigned rex = arch_next_is(out, 0x41, 1);
@@ -148,7 +151,7 @@ static inline bool arch_skip_pop(struct arch_scan *out)
 	if (out->code->end - out->at < rex + 1)
 		return false;
 	opcode = out->code->bytes[out->at + rex];
-	/* rsp must not be popped, nor a word that the code has only pushed since the pc. */
+	/* Reject a pop of rsp, and a pop of a word that was only pushed after the pc. */
 	if ((opcode & 0xf8) != 0x58 || (!rex && opcode == 0x5c) || out->sp < 0)
 		return false;
 	if (!rex && opcode == 0x5d)
@@ -161,7 +164,7 @@ static inline bool arch_skip_pop(struct arch_scan *out)
 }
 
 /*
- * Is the pc at an entry where the caller's frame pointer is not changed yet?
+ * Is the pc at a function's entry, before the function has changed rbp?
  *
  *	55		push   %rbp
  *	48 89 e5	mov    %rsp,%rbp	or 48 8b ec
@@ -185,8 +188,9 @@ static inline bool arch_at_entry(struct arch_scan *out)
 }
 
 /*
- * Recognise the code to which coroutines of boost's make_fcontext(), and of PHP's copy of it,
- * return:
+ * Is the pc in the code to which the outermost function of a coroutine returns? Coroutines are
+ * those of boost's make_fcontext() and of PHP's copy of it; the pc is the return address of this
+ * call:
  *
  *	f3 0f 1e fa		endbr64			since PHP 8.4
  *	48 31 ff		xor    %rdi,%rdi	or 31 ff
@@ -214,7 +218,7 @@ static inline bool arch_is_outermost(const struct arch_code *code)
 static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
 {
 	struct arch_scan out = {.code = code, .at = code->at, .fp = -1};
-	/* bytes that the return pops besides the return address */
+	/* bytes of arguments that the return pops */
 	uint32_t arguments = 0;
 
 	while (arch_skip_plain(&out) || arch_skip_pop(&out) || arch_skip_adjustment(&out) ||

@@ -2,11 +2,13 @@
 /* ASYNC-SIGNAL-SAFE: works on what it is given. */
 /*
  * Decode x86_64 instructions as far as needed: their length and their effect on stack pointer,
- * frame pointer and next pc. ARCH_EFFECT_UNKNOWN is any other change of the stack pointer; its
- * value is never guessed. Then follow a path through code to its return. There the caller's frame
- * pointer is in its register again (System V ABI 3.2.1), so the last instruction that loaded it
- * shows where it was saved.
- * Source of the encodings: Intel SDM volume 2, chapters 2 and 5 and appendix A.
+ * frame pointer and next pc. Any other change of the stack pointer is ARCH_EFFECT_UNKNOWN; its
+ * value is never guessed.
+ *
+ * Then follow a path through code to its return. At the return, the caller's frame pointer is in
+ * its register again (System V ABI 3.2.1), so the last instruction that loaded the register shows
+ * where the frame pointer was saved. Source of the encodings: Intel SDM volume 2, chapters 2 and 5
+ * and appendix A.
  */
 #ifndef ARCH_X86_64_FOLLOW_H
 #define ARCH_X86_64_FOLLOW_H
@@ -18,17 +20,20 @@
 
 #include "arch/code.h"
 
-/* An instruction that is being decoded. */
+/* The state of decoding one instruction. */
 struct arch_decoder {
 	const uint8_t *at;
-	/* bytes readable; next byte, > room if cut off */
+	/*
+	 * number of readable bytes; index of the next byte, greater than @room if the instruction
+	 * is cut off
+	 */
 	unsigned room, next;
 	bool is_short;	     /* prefix 0x66: 16-bit operands */
 	bool is_narrow;	     /* prefix 0x67: 32-bit addresses */
 	bool is_repeated;    /* prefix 0xf3 */
 	bool is_wide, has_rex, r, x, b;
 	bool is_vector;	 /* has a VEX or EVEX prefix */
-	unsigned second; /* its vvvv operand */
+	unsigned second; /* the register of its vvvv operand */
 	unsigned map, opcode;
 	unsigned mod, reg, rm;
 	uint8_t sib;
@@ -70,7 +75,7 @@ static inline void arch_read_vex(struct arch_decoder *d, unsigned prefix)
 	d->is_repeated = (last & 3) == 2;
 	d->second = ~last >> 3 & 15;
 	if (prefix == 0x62) {
-		/* Two bits have fixed values in EVEX; otherwise it is another prefix. */
+		/* Two bits have fixed values in EVEX; with other values this is another prefix. */
 		if ((first & 8) || !(last & 4))
 			d->map = 0;
 		d->map &= 7;
@@ -148,7 +153,7 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 2:
 	case 3:
 		return false;
-	/* of the newer maps, only those of half-precision numbers */
+	/* newer maps: only the instructions for half-precision numbers are supported */
 	default:
 		return !d->is_vector || (d->map != 5 && d->map != 6);
 	}
@@ -309,8 +314,8 @@ static inline bool arch_is_adjustment(const struct arch_decoder *d)
 }
 
 /*
- * Recognise instructions that compute one of the two pointers from the other, and those of stack
- * probe loops of gcc and clang, which keep the loop's end in r11 ("mark"):
+ * Decode instructions that compute rsp from rbp or rbp from rsp, and those of the stack probe loops
+ * of gcc and clang, which keep the loop's end in r11 ("mark"):
  *
  *	lea  -x(%rsp),%r11		mov  %rsp,%r11; sub $x,%r11
  *	sub  $0x1000,%rsp		the loop ends when %rsp equals %r11
@@ -323,7 +328,7 @@ static inline enum arch_effect arch_frame_effect(
 	bool is_direct = d->mod == 3,
 	     is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
 	bool is_from_sp = arch_is_above_sp(d);
-	/* `mov` has two encodings, with source and destination exchanged. */
+	/* `mov` between registers has two encodings, which exchange source and destination. */
 	bool is_load = d->opcode == 0x8b, is_move = (is_load || d->opcode == 0x89) && is_direct;
 	unsigned reg = d->reg + 8 * d->r, rm = d->rm + 8 * d->b;
 	unsigned to = is_load || !is_direct ? reg : rm, from = is_load ? rm : reg;
@@ -465,7 +470,7 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 		return out;
 	if (arch_has_modrm(&d))
 		arch_read_modrm(&d);
-	/* Otherwise 0x8f is AMD's XOP prefix. */
+	/* With another `reg` field, 0x8f is AMD's XOP prefix. */
 	if (!d.map && d.opcode == 0x8f && d.reg)
 		return out;
 	immediate = arch_next_signed(&d, arch_immediate_bytes(&d));
@@ -503,7 +508,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	if (pc < have)
 		return false;
 	if (arch_text_read(source, pc - have, code, have) < have) {
-		have = pc & (sizeof(uintptr_t) - 1); /* the word before is not readable */
+		have = pc & (sizeof(uintptr_t) - 1); /* the previous word is not readable */
 		if (arch_text_read(source, pc - have, code + sizeof(code) - have, have) < have)
 			return false;
 	}
@@ -518,39 +523,53 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	return false;
 }
 
-/* Most instructions of a path. Hand-written loops are unrolled to some KiB. */
+/* Maximum number of instructions of a path. Unrolled loops written by hand have some KiB. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
-/* Most conditional branches whose targets are kept, to be followed if the path fails. */
+/* Maximum number of branch targets that are remembered, to continue there if the path fails. */
 #define ARCH_FOLLOW_BRANCHES 8u
-/* Most nested subroutines, each of which must be followed to its return. */
+/* Maximum nesting of subroutines, each of which must be followed to its return. */
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/* A state on a path through code. Offsets count from the stack pointer at the path's start. */
+/*
+ * The state of following a path through code. Offsets count from the stack pointer at the path's
+ * start.
+ */
 struct arch_path_state {
 	uintptr_t pc;
 	int64_t sp; /* offset of the stack pointer */
-	/* Offset from which the caller's frame pointer was loaded; -1: it is in the register. */
+	/*
+	 * Offset on the stack from which the caller's frame pointer was loaded; -1: it is still in
+	 * the register.
+	 */
 	int64_t fp;
-	/* the path has written another value to the register */
+	/* the path has overwritten the register with another value */
 	bool is_lost;
-	/* Offset at which the path saved the register, and `fp` at that time; INT64_MAX: none. */
+	/*
+	 * Offset at which the path has saved the register (INT64_MAX: nowhere), and the value of
+	 * `fp` then.
+	 */
 	int64_t saved, saved_fp;
-	/* End of the words that the path may have written; their old contents are unknown. */
+	/*
+	 * Upper end of the stack words that the path may have written, whose old contents are lost.
+	 */
 	int64_t written;
-	/* end of the last instruction that changed sp */
+	/* address of the end of the last instruction that changed sp */
 	uintptr_t moved;
 };
 
 struct arch_path {
 	const struct arch_text *source;
-	/* instructions left; shared with subroutines */
+	/* number of instructions left, shared with subroutines */
 	unsigned *left;
-	uintptr_t from; /* address of `bytes` */
+	uintptr_t from; /* address of bytes[0] */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
 	struct arch_path_state at;
-	/* ARCH_FOLLOW_BRANCHES entries; NULL in a subroutine */
+	/*
+	 * states at branch targets to try later, ARCH_FOLLOW_BRANCHES elements; NULL in a
+	 * subroutine
+	 */
 	struct arch_path_state *branches;
 	unsigned branch_count;
 };
@@ -567,7 +586,7 @@ static inline struct arch_instruction arch_path_next(struct arch_path *path)
 		path->have > pc - path->from ? path->have - (unsigned)(pc - path->from) : 0);
 }
 
-/* Update @at by an instruction that changes or saves the frame pointer. */
+/* Apply an instruction that changes or saves the frame pointer to the state @at. */
 static inline void arch_path_frame_pointer(
 	struct arch_path_state *at, const struct arch_instruction *instruction)
 {
@@ -606,7 +625,7 @@ static inline void arch_path_frame_pointer(
 
 static int arch_path_to_return(struct arch_path *path, unsigned calls);
 
-/* Step over the call of the subroutine at @pc. Returns true if its return was found. */
+/* Follow the subroutine at @pc to its return. Returns false if the return was not found. */
 static bool arch_path_step_call(struct arch_path *path, uintptr_t pc, unsigned calls)
 {
 	struct arch_path inner = {.source = path->source,
@@ -622,8 +641,9 @@ static bool arch_path_step_call(struct arch_path *path, uintptr_t pc, unsigned c
 }
 
 /*
- * Apply @instruction, which ends at path->at.pc. Returns false if the path ends here. A backward
- * jump may close a loop, so it ends the path if another branch is left to be followed.
+ * Apply @instruction, which ends at path->at.pc. Returns false if the path cannot be followed
+ * further. A backward jump may close a loop, so it ends the path if there is another branch target
+ * to try.
  */
 static bool arch_path_step(
 	struct arch_path *path, const struct arch_instruction *instruction, unsigned calls)
@@ -645,7 +665,10 @@ static bool arch_path_step(
 		at->sp += instruction->value;
 		break;
 	case ARCH_EFFECT_BRANCH:
-		/* A loop that changes sp, as stack probes do, may run any number of times. */
+		/*
+		 * If the loop changes sp, as stack probes do, sp is unknown, because the number of
+		 * rounds is.
+		 */
 		if (target < at->moved && at->moved <= at->pc)
 			return false;
 		if (path->branches && path->branch_count < ARCH_FOLLOW_BRANCHES) {
@@ -670,8 +693,8 @@ static bool arch_path_step(
 
 /*
  * Is @instruction the `mov %rsp,%rbp` of a function's prologue, after a push of the frame pointer
- * that was in the register at the path's start? Then the path has jumped to that function in a tail
- * call, and the return address lies just above the pushed frame pointer.
+ * that was in the register at the path's start? Then the path has made a tail call, a jump to that
+ * function, and the return address is just above the pushed frame pointer.
  */
 static bool arch_path_enters_function(
 	const struct arch_path_state *at, const struct arch_instruction *instruction)

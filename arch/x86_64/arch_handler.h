@@ -30,7 +30,11 @@ static inline uintptr_t arch_handler_ucontext(const struct arch_registers *regis
 		       : 0;
 }
 
-/* The SYSCALL instruction has two bytes and stores the address of the next instruction in rcx. */
+/*
+ * The syscall instruction has two bytes and stores the address of the next instruction in rcx. If
+ * rcx is two bytes after the pc, the pc is at a syscall instruction that was already executed, so
+ * the call will be made again.
+ */
 #define ARCH_SYSCALL_BYTES 2
 
 static inline long arch_handler_repeats(const void *ucontext, uint64_t *second)

@@ -22,7 +22,7 @@
  *		…
  *	stored	53		push %rbx
  *
- * Exit, where other registers may stand for r13 and rbx (r11):
+ * Exit of a method; other registers may be used instead of r13, and r11 instead of rbx:
  *
  *		c9		leave
  *		41 5d		pop  %r13		return address
@@ -73,7 +73,10 @@ static inline bool arch_hotspot_is(
 	return true;
 }
 
-/* Return the first offset in [@from, @to) of the @count bytes @wanted, or @to. */
+/*
+ * Return the first offset in [@from, @to) at which the @count bytes @wanted are; @to if there is
+ * none.
+ */
 static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, unsigned from,
 	unsigned to, const uint8_t *wanted, unsigned count)
 {
@@ -82,7 +85,10 @@ static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, u
 	return from;
 }
 
-/* Offsets of the labels of a method's entry, as above. */
+/*
+ * Offsets of the labels begin, popped, linked and stored, which the comment at the file's head
+ * shows.
+ */
 struct arch_hotspot_entry {
 	unsigned begin, popped, linked, stored;
 };
@@ -141,7 +147,9 @@ static inline bool arch_hotspot_at_entry(const struct arch_hotspot_code *code,
 	return true;
 }
 
-/* Return a register by the CPU's number, which differs from DWARF's. */
+/*
+ * Return the value of a register by the number in instructions, which differs from DWARF's number.
+ */
 static inline uintptr_t arch_hotspot_register(const struct arch_registers *registers, unsigned reg)
 {
 	static const uint8_t dwarf[8] = {0, 2, 1, 3, 7, 6, 4, 5};
@@ -149,7 +157,7 @@ static inline uintptr_t arch_hotspot_register(const struct arch_registers *regis
 	return registers->r[reg < 8 ? dwarf[reg] : reg];
 }
 
-/* Recognise `pop x`, `mov y,%rsp`, `jmp *x` from the pc on. */
+/* Is the pc in the exit sequence `pop x`, `mov y,%rsp`, `jmp *x`? Then set @out to the caller. */
 static inline bool arch_hotspot_at_exit(const struct arch_hotspot_code *code,
 	const struct arch_registers *registers, struct arch_hotspot_edge *out)
 {
@@ -181,7 +189,10 @@ static inline bool arch_hotspot_at_exit(const struct arch_hotspot_code *code,
 	if (bytes[at + rex] != 0xff || (bytes[at + rex + 1] & 0xf8) != 0xe0)
 		return false;
 	rex = (bytes[at + rex + 1] & 7) + 8 * rex;
-	/* The frame's words below sp are still intact, because they lie in the red zone. */
+	/*
+	 * The frame has been popped, but its words below sp are still intact, because they are in
+	 * the red zone.
+	 */
 	if (popped < 16) {
 		out->ra_at = sp;
 		out->method_at = sp + (ARCH_HOTSPOT_METHOD - 1) * (intptr_t)sizeof(sp);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch_intercept_slow(). Source: Intel SDM 1, chapter 13 (XSAVE); System V AMD64 ABI 3.2.3.
+ * Implements arch_intercept_slow(). Sources: Intel SDM 1, chapter 13 (XSAVE); System V AMD64 ABI
+ * 3.2.3.
  *
  *	rbp + 8        return address into the stub
  *	rbp            the stub's rbp
- *	rbp - 72       rax, rcx, rdx, rsi, rdi, r8-r11: all that other conventions return in, too
+ *	rbp - 72       rax, rcx, rdx, rsi, rdi, r8-r11: results in all calling conventions
  *	rsp            vector and x87 registers, in the format of xsavec, xsave or fxsave; 64-byte
  *	               aligned
  *
- * After saving, empty the x87 stack, on which a result may be in st(0) and st(1), because the
- * called function may use all of it. MXCSR and the x87 control word keep the program's values.
+ * After saving, empty the x87 stack, because the called function may use all of it; a result may be
+ * in st(0) and st(1). MXCSR and the x87 control word keep the program's values.
  */
 #ifdef __CET__
 #include <cet.h>
@@ -18,7 +19,7 @@
 #endif
 
 #define GENERAL_BYTES 72
-#define HEADER_AT     512 /* of an xsave area; its words must be 0 before xsave */
+#define HEADER_AT     512 /* header of an xsave area; it must be zero before xsave */
 
 	.text
 	.globl	arch_intercept_slow
@@ -69,7 +70,10 @@ arch_intercept_slow:
 .Lfxsave:
 	fxsave64 (%rsp)
 .Lsaved:
-	/* Clear a pending x87 exception, which emms would raise. fxrstor or xrstor restores it. */
+	/*
+	 * Clear a pending x87 exception, because emms would raise it. fxrstor or xrstor restores it
+	 * later.
+	 */
 	fnclex
 	emms
 	call	*arch_intercept_call(%rip)

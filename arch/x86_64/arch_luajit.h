@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ASYNC-SIGNAL-SAFE: works on the bytes it is given. State of LuaJIT 2.1's interpreter with 64-bit
- * references (GC64). Compiled traces run in the same frame, below which they spill registers.
+ * references (GC64). Compiled traces use the same frame and spill registers below it.
  *
  *	rsp + 0		scratch				rdx	base
  *	    + 8		results, handler		rbx	bytecode instruction
@@ -35,9 +35,9 @@
 #define ARCH_LUAJIT_BEFORE     24u
 #define ARCH_LUAJIT_CODE_BYTES 72u
 
-/* largest distance of a call in the library */
+/* maximum distance of a direct call inside the library */
 #define ARCH_LUAJIT_NEAR       (1 << 22)
-/* instructions in which a call is prepared */
+/* maximum number of instructions between the pc and a call that they prepare */
 #define ARCH_LUAJIT_AHEAD      10u
 #define ARCH_LUAJIT_NOT_A_CALL 0u
 
@@ -61,8 +61,8 @@ static inline bool arch_luajit_sets(const uint8_t *code, int32_t offset, int32_t
 }
 
 /*
- * Return the length of the call of a C function at @code, or ARCH_LUAJIT_NOT_A_CALL. The
- * interpreter's own functions, which are not C, lie from @low to @high:
+ * If the instruction at @code calls a C function, return its length, else ARCH_LUAJIT_NOT_A_CALL. A
+ * target from @low to @high is in the interpreter itself and not a C function:
  *
  *	e8 .. .. .. ..		call distance
  *	ff d.			call *%r
@@ -87,7 +87,7 @@ static inline unsigned arch_luajit_call(const uint8_t *code, int32_t low, int32_
 }
 
 /*
- * Does code[@from, ARCH_LUAJIT_BEFORE) reload the base register, or jump?
+ * Do the instructions in code[@from, ARCH_LUAJIT_BEFORE) reload the base register, or jump away?
  *
  *	48 8b 5. 20		mov    32(%r),%rdx
  *	48 89 ea		mov    %rbp,%rdx

@@ -2,7 +2,8 @@
 /*
  * ASYNC-SIGNAL-SAFE: works on the code it is given. PHP 8.2 and 8.4 on x86_64. JIT code does not
  * change the interpreter's stack pointer, with two exceptions: subroutines that assign variables,
- * and exits of traces. An exit pushes its number and all registers, and pops them after its call:
+ * and exits of traces. A trace's exit pushes its number and all registers, and pops them after a
+ * call:
  *
  *	6a xx				push   $x
  *	eb xx				jmp		to the last of 32 exits
@@ -26,7 +27,7 @@
 #define ARCH_PHP_CODE_BYTES    48u
 #define ARCH_PHP_RETURNS_BYTES 10u
 /*
- * jump_fcontext() saves on a fiber's stack, from its handle up:
+ * jump_fcontext() saves these words on a fiber's stack, from the fiber's handle upwards:
  *	mxcsr, x87, guard, r12, r13, r14, r15, rbx, rbp, return address
  */
 #define ARCH_PHP_HAS_FIBERS 1
@@ -34,11 +35,12 @@
 #define ARCH_PHP_LEFT_PC    0x40u
 #define ARCH_PHP_LEFT_BYTES 0x48u
 
-#define ARCH_PHP_INSTRUCTIONS 56u /* most instructions of an exit */
+#define ARCH_PHP_INSTRUCTIONS 56u /* maximum number of instructions of an exit */
 #define ARCH_PHP_LONGEST      15u
 
 /*
- * Find the loads of mprotect()'s parameters, in any order. Their operands are the wanted addresses:
+ * Find the two loads of mprotect()'s parameters, in any order. Their operands are the addresses of
+ * the variables:
  *
  *	48 8b 35 xx xx xx xx		mov    size(%rip),%rsi
  *	48 8b 3d xx xx xx xx		mov    buffer(%rip),%rdi
@@ -76,7 +78,7 @@ static inline uint32_t arch_php_returned(const uint8_t *code)
 	return code[0] == 0xb8 && code[5] == 0xc3 ? number : 0;
 }
 
-/* Decode straight ahead until the code branches. */
+/* Decode straight ahead to the first branch, and count the bytes that are popped until then. */
 static inline uint32_t arch_php_pushed(const struct arch_text *text, uintptr_t pc)
 {
 	uint8_t bytes[ARCH_PHP_LONGEST];

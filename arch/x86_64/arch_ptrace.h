@@ -26,7 +26,10 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[position[reg]];
 }
 
-/* Words 0 and 2 of struct pthread are its own address: header.tcb and header.self. */
+/*
+ * In glibc's struct pthread, words 0 and 2 (header.tcb and header.self) are the address of the
+ * struct.
+ */
 #define ARCH_THREAD_ROBUST	736u
 #define ARCH_THREAD_WORDS	3u
 
@@ -38,7 +41,7 @@ static inline bool arch_is_thread_self(uintptr_t self, const uintptr_t words[ARC
 /* syscall */
 #define ARCH_SYSCALL_INSTRUCTION "\x0f\x05"
 
-/* orig_rax of -1 means for the kernel that no call is to be restarted. */
+/* Set orig_rax to -1, so that the kernel restarts no interrupted call. */
 static inline void arch_regset_call(
 	void *regset, uintptr_t at, long number, const uintptr_t arguments[6])
 {
@@ -72,7 +75,10 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return number >= 0 && number <= INT32_MAX ? (int)number : -1;
 }
 
-/* 4 is EINTR; 512 to 516 are the kernel's ERESTART codes. */
+/*
+ * rax is the result of the interrupted call: -4 is -EINTR, -512 to -516 are the kernel's ERESTART
+ * codes.
+ */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = ((const int64_t *)regset)[10];
@@ -81,9 +87,9 @@ static inline bool arch_regset_slept(const void *regset)
 }
 
 /*
- * Restart calls that signal(7) lists as returning EINTR after a stop. These have done nothing yet
- * when they return it. -514 is the kernel's ERESTARTNOHAND, which the kernel replaces when the
- * thread resumes, so the program never gets it.
+ * Restart the calls that signal(7) lists as returning EINTR after a stop. When they return EINTR
+ * they have not done anything yet, so restarting them loses nothing. -514 is the kernel's
+ * ERESTARTNOHAND, which the kernel replaces when the thread resumes; the program never sees it.
  */
 static inline bool arch_regset_restart(void *regset)
 {
@@ -104,7 +110,10 @@ static inline bool arch_regset_restart(void *regset)
 	}
 }
 
-/* signal(7) lists these as restarted after a stop, but for epoll: see arch_regset_restart(). */
+/*
+ * signal(7) lists these calls as restarted after a stop, except the epoll calls, which
+ * arch_regset_restart() restarts.
+ */
 static inline bool arch_is_restarted(long number)
 {
 	switch (number) {

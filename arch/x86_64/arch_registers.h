@@ -16,17 +16,20 @@
 #define ARCH_DWARF_PC   16
 #define ARCH_DWARF_RA   16
 
-/* rbp is the stack pointer of a Haskell thread in GHC's code. */
+/* In code of GHC, rbp is the stack pointer of a Haskell thread. */
 #define ARCH_DWARF_HASKELL_SP 6
 
-/* PHP's interpreter always holds its current frame and instruction in these. */
+/* PHP's interpreter always holds the current frame and instruction in these registers. */
 #define ARCH_DWARF_PHP_FRAME	   14
 #define ARCH_DWARF_PHP_INSTRUCTION 15
 
-/* A call changes only pc and rsp, which every row restores for the caller. */
+/* The call instruction changes only the pc and rsp, and unwinding restores both in every frame. */
 #define ARCH_CALL_KEEPS (~0ULL)
 
-/* Registers with rules: those that functions must preserve (rbx, rbp, r12-r15), rsp, pc. */
+/*
+ * Registers that have unwind rules: those that functions must preserve (rbx, rbp, r12-r15), rsp,
+ * pc.
+ */
 #define ARCH_CFI_SLOTS 8
 
 #define ARCH_STACK_ALIGN 16u

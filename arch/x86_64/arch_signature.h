@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: System V AMD64 ABI 3.2.3, "Parameter Passing". */
+/* Argument registers of x86_64. Source: System V AMD64 ABI 3.2.3, "Parameter Passing". */
 #ifndef ARCH_X86_64_SIGNATURE_H
 #define ARCH_X86_64_SIGNATURE_H
 
@@ -9,7 +9,10 @@
 
 #include "arch/signature.h"
 
-/* Count rdi for small aggregates, too: unaligned ones and C++ objects are returned in memory. */
+/*
+ * Return 1 for a result in memory. Count rdi also for small aggregates, because unaligned ones and
+ * C++ objects are returned in memory, to which rdi points.
+ */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {
 	int is_memory = type->kind == ARCH_TYPE_AGGREGATE && type->bytes > 16;
@@ -20,7 +23,10 @@ static inline int arch_call_result(struct arch_call *call, const struct arch_typ
 	return is_memory;
 }
 
-/* Up to 16 bytes: class INTEGER, SSE, both, or MEMORY; above: MEMORY or an object's address. */
+/*
+ * Count all ways in which an aggregate may be passed. Up to 16 bytes: class INTEGER, SSE, both, or
+ * MEMORY. Above: MEMORY, or a C++ object's address in an integer register.
+ */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {
 	unsigned words = type->bytes > 8 ? 2 : 1;
@@ -45,7 +51,10 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 		break;
 	case ARCH_TYPE_REAL:
 	case ARCH_TYPE_COMPLEX:
-		/* A complex float needs one register, and so does a real of 16 bytes. */
+		/*
+		 * A complex float needs only one vector register, and so does a real number of 16
+		 * bytes.
+		 */
 		if (type->kind == ARCH_TYPE_REAL)
 			words = 1;
 		if (!arch_call_use_all(&call->vectors, words, ARCH_CALL_VECTORS))

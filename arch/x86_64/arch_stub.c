@@ -2,13 +2,13 @@
 /*
  * Stubs of x86_64. Source: System V AMD64 ABI 3.2 (calling sequence); Intel SDM 2 (encodings).
  *
- * A stub writes only rbp, rsp and, in a bind stub, the argument registers. So rax (count of vector
- * registers of a variadic call), r10 (static chain), r11 and all results pass through. Calls and
- * returns are paired, so that shadow stacks agree.
+ * A stub writes only rbp, rsp and, in a bind stub, the argument registers. Therefore rax (number of
+ * vector registers in a variadic call), r10 (static chain), r11 and all results pass through
+ * unchanged. Each call has its return, so shadow stacks stay correct.
  *
- * Compared with a call through a pointer, a stub costs its own call and return, and the load of the
- * target from memory, because the host's code may be out of reach of a direct call: 0.8 ns at 3
- * GHz. Frame and payload add nothing measurable.
+ * Compared with a call through a pointer, a stub costs 0.8 ns at 3 GHz: its own call and return,
+ * and the load of the target's address, which may be out of reach of a direct call. Frame and
+ * payload add nothing measurable.
  */
 #include "arch/stub.h"
 
@@ -26,7 +26,7 @@
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
 	1, 'z', 'R', 0,	  /* version, augmentation */
-	/* code in bytes, data in -8, return address: column 16 */
+	/* code alignment 1 byte, data alignment -8, return address in column 16 */
 	1, 0x78, 16,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */
 	0x0c, 7, 8,	  /* DW_CFA_def_cfa: rsp + 8 */
@@ -186,8 +186,8 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 }
 
 /*
- * Fill in the distance of a 6-byte instruction at offset @at, whose last 4 bytes are the distance
- * from its end. @distance counts from the stub's start.
+ * Fill in the distance of the 6-byte instruction at offset @at, whose last 4 bytes are a distance
+ * that counts from its end. @distance counts from the stub's start.
  */
 static void write_distance(uint8_t *code, uint32_t at, int32_t distance)
 {
@@ -207,7 +207,10 @@ void arch_stub_write(
 #define LE4(value) LE2(value), LE2((value) >> 16)
 #define LE8(value) LE4((value) & 0xffffffff), LE4((value) >> 32)
 
-/* breg16 0; addr start; minus; const2u stride; mod */
+/*
+ * pc minus the address of the first stub, modulo stride: breg16 0; addr start; minus; const2u
+ * stride; mod
+ */
 #define OFFSET_IN_STUB 0x80, 0, 0x03, LE8(start), 0x1c, 0x0a, LE2(stride), 0x1d
 
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
@@ -248,8 +251,8 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
 /*
- * How arch_intercept_slow() saves vector registers: by which instruction, which states, and in how
- * many bytes. Source: Intel SDM 1, 13.2 and 13.4.3; SDM 2, CPUID leaf 0dh.
+ * How arch_intercept_slow() saves vector registers: by which instruction, which states of the CPU,
+ * and in how many bytes. Sources: Intel SDM 1, 13.2 and 13.4.3; SDM 2, CPUID leaf 0dh.
  */
 
 #define ECX_OSXSAVE	 (1u << 27)
@@ -259,13 +262,13 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 #define HEADER_BYTES	 64u
 
 /*
- * x87, SSE, AVX and three states of AVX-512, which the C library's dynamic linker saves, too. AMX
- * tiles, which would need 8 KiB, hold no results and are the caller's to save.
+ * Save x87, SSE, AVX and three states of AVX-512, as the dynamic linker of the C library does. AMX
+ * tiles, which would need 8 KiB, hold no results, and callers must save them.
  */
 #define STATES		 0xe7u
 #define STATES_LAST	 7u
 
-/* Read by arch_intercept_slow(). Atomic. */
+/* Variables that arch_intercept_slow() reads. Write them atomically. */
 extern void (*arch_intercept_call)(void);
 void (*arch_intercept_call)(void);
 extern uint32_t arch_intercept_save_way, arch_intercept_save_mask, arch_intercept_save_bytes;
@@ -281,7 +284,10 @@ static uint32_t enabled_states(void)
 	return low & STATES;
 }
 
-/* Return the save area's size. States are adjacent if @compact, else at fixed offsets. */
+/*
+ * Return the size of the save area in bytes. If @compact, the states are adjacent; otherwise they
+ * are at fixed offsets.
+ */
 static uint32_t area_bytes(uint32_t states, int compact)
 {
 	uint32_t bytes = FXSAVE_BYTES + HEADER_BYTES;

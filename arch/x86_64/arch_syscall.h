@@ -28,14 +28,14 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 }
 
 /*
- * Compilers set the number by `mov $n, %eax`, or for read(2) by `xor %eax, %eax`. If several calls
- * share a number, they use `mov %reg, %eax` after `mov $n, %reg`. Use the nearest of these. Code is
- * read backwards, so bytes may be misread; if anything else may set eax, or makes a call, between
- * that and the system call, the number is unknown.
+ * Compilers load the number by `mov $n, %eax` or, for read(2), by `xor %eax, %eax`. If several
+ * calls share a number, they load it by `mov $n, %reg` and `mov %reg, %eax`. Use the one nearest to
+ * the system call. Code is searched backwards, so bytes may be misread. If an instruction in
+ * between may set eax or makes a call, the number is unknown.
  */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
-	unsigned reg = 0; /* the register with the number */
+	unsigned reg = 0; /* register that holds the number; 0 is eax */
 
 	if (bytes < 2 || code[bytes - 2] != 0x0f || code[bytes - 1] != 0x05)
 		return -1;
@@ -44,7 +44,10 @@ static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 		unsigned rex = (op[-1] & 0xf0) == 0x40 ? op[-1] : 0;
 
 		if (op[0] == (0xb8 | (reg & 7)) && at + 7 <= bytes && op[2] < 4 && !op[3] && !op[4])
-			/* What seems a REX prefix may belong to the instruction before. */
+			/*
+			 * The byte that looks like a REX prefix may belong to the previous
+			 * instruction.
+			 */
 			return (rex & 1) == reg >> 3 ? op[1] | op[2] << 8 : ARCH_SYSCALL_NUMBERLESS;
 		if (op[0] == 0x0f && op[1] == 0x05)
 			break;
@@ -72,8 +75,9 @@ static inline long arch_spawn_vm(
 	stack[1] = argument;
 	stack[0] = (void *)entry;
 	/*
-	 * The child pops its entry and argument off the new stack, which leaves the stack pointer
-	 * at stack_top, 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.
+	 * The child pops its entry function and argument off the new stack. After that the stack
+	 * pointer is stack_top, 16-byte aligned before the call. rbp = 0 ends walks by frame
+	 * pointer.
 	 */
 	register long r10 __asm__("r10") = 0;
 	register long r8 __asm__("r8") = 0;

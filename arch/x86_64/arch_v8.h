@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ASYNC-SIGNAL-SAFE: works on the bytes it is given. Begin and end of V8's compiled functions on
- * x86_64, in node 18 to 24. arch_epilogue.h skips the check that comes before the begin.
+ * ASYNC-SIGNAL-SAFE: works on the bytes it is given. First instructions (left) and last
+ * instructions (right) of functions that V8 compiled, in node 18 to 24. arch_epilogue.h skips the
+ * validity check that precedes them.
  *
  *	55		push %rbp			48 8b e5	mov  %rbp,%rsp
  *	48 89 e5	mov  %rsp,%rbp			5d		pop  %rbp
@@ -23,7 +24,10 @@
 #define ARCH_V8_RDI    5u /* DWARF number */
 #define ARCH_V8_DISPATCH 15u /* r15 */
 
-/* Are @count bytes from @before bytes before the pc on equal to @wanted? -1 matches any. */
+/*
+ * Are the @count bytes that begin @before bytes before the pc equal to @wanted? -1 matches any
+ * byte.
+ */
 static inline bool arch_v8_is(
 	const struct arch_code *code, unsigned before, const int16_t *wanted, unsigned count)
 {

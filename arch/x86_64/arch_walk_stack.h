@@ -28,8 +28,8 @@
 #define ARCH_GET_STATES_PERMITTED 0x1022 /* arch_prctl(): ARCH_GET_XCOMP_PERM */
 
 /*
- * The kernel saves the vector states that the process may use. Compute their size by CPUID, because
- * AT_MINSIGSTKSZ also counts states that a process must request first (AMX: 8 KiB more).
+ * Return the size of the signal frame with the vector states that this process may use, by CPUID.
+ * AT_MINSIGSTKSZ would also count states that a process must request first (AMX: 8 KiB more).
  */
 static inline size_t arch_signal_frame_bytes(void)
 {
@@ -39,7 +39,10 @@ static inline size_t arch_signal_frame_bytes(void)
 	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & bit_OSXSAVE) {
 		uint64_t enabled;
 
-		/* XCR0: states that the kernel has enabled. Before Linux 5.16 all are permitted. */
+		/*
+		 * XCR0 has the states that the kernel has enabled. The process may use those that
+		 * arch_prctl() reports; before Linux 5.16 it may use all, and the call fails.
+		 */
 		__asm__("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
 		enabled = (uint64_t)edx << 32 | eax;
 		arch_syscall2(SYS_arch_prctl, ARCH_GET_STATES_PERMITTED, &permitted);
@@ -55,7 +58,10 @@ static inline size_t arch_signal_frame_bytes(void)
 	       ARCH_MAGIC2_BYTES + bytes;
 }
 
-/* Valgrind recognises these rotations, which leave the register unchanged, as a request. */
+/*
+ * Valgrind recognises this sequence as a request. On a CPU it has no effect, because the rotations
+ * add up to 128 bits.
+ */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};
