@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch tool that draws its own phases: one profiler for all of them is flushed when a phase
- * ends, and the parts are merged into one picture of the whole. The report after them is profiled
- * by a scope.
+ * A batch tool that draws its own phases. One profiler runs all the time: it is flushed at the end
+ * of each phase, and the phases' profiles are merged into one picture of the whole. The report at
+ * the end is profiled by a scope.
  *
  *	cc -O2 batch.c $(pkg-config --cflags --libs flameprof) -o batch
  *	./batch			# make.svg parse.svg total.svg report.svg
@@ -20,7 +20,7 @@
 
 #define CUSTOMERS  4096
 #define LINE_BYTES 64
-/* Keep functions from being inlined into their callers, so that each is a box of its own. */
+/* Prevent inlining, so that each function has a box of its own in the picture. */
 #define BOX	   __attribute__((noinline))
 
 static const char *ending = "svg";
@@ -32,9 +32,9 @@ struct customer {
 };
 
 struct shop {
-	char *text; /* name;cents;day: one sale per line */
+	char *text; /* one sale per line: name;cents;day */
 	size_t bytes;
-	/* open hash table by name, then sorted by cents */
+	/* first a hash table by name with open addressing, later sorted by cents */
 	struct customer customer[CUSTOMERS];
 };
 
@@ -49,7 +49,7 @@ static uint64_t next_random(uint64_t *state)
 BOX static size_t make_sale(char *out, uint64_t *random)
 {
 	static const char *const day[] = {"mon", "tue", "wed", "thu", "fri", "sat"};
-	/* Few of the customers buy often. */
+	/* A few of the customers make most of the purchases. */
 	unsigned who = (unsigned)(next_random(random) % (1 + next_random(random) % 3000));
 
 	return (size_t)snprintf(out, LINE_BYTES, "customer-%u;%u;%s\n", who,
@@ -118,7 +118,7 @@ static const char *picture_of(const char *phase)
 
 BOX static int report(struct shop *shop, unsigned times)
 {
-	/* Profile from here to the end of the block, whichever way it is left. */
+	/* Profile from here to the end of the block, also if the block is left by return. */
 	FLAMEPROF_SCOPE(picture_of("report"), .rate = 997, .title = "batch: report");
 	struct customer *sorted = malloc(sizeof(shop->customer));
 
@@ -141,7 +141,7 @@ static void complain(const char *what, int error)
 		fprintf(stderr, "batch: %s: %s\n", what, strerror(-error));
 }
 
-/* End a phase: draw its profile, and merge it into the whole. */
+/* End a phase: draw its profile, and merge the profile into @total. */
 static void end_phase(struct flameprof_profile **total, const char *phase)
 {
 	struct flameprof_profile *profile;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The print shop's threads: two paint, one prints. */
+/* The threads of the print shop: two paint the cover, one prints the book. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keep functions from being inlined into their callers, so that each is a box of its own. */
+/* Prevent inlining, so that each function has a box of its own in the picture. */
 #define BOX __attribute__((noinline))
 
-/* xorshift64, so that book and cover are the same every time. */
+/* Returns the next number of xorshift64: book and cover are the same in every run. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -33,7 +33,10 @@ struct book {
 	size_t compressed_bytes;
 };
 
-/* Write, count, sort, compress. Returns 0, or -ENOMEM; call book_free() in both cases. */
+/*
+ * Write a book of @words words; count, sort and compress it. Returns 0 or -ENOMEM; call book_free()
+ * in both cases.
+ */
 int book_print(struct book *book, size_t words);
 void book_free(struct book *book);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The book: random words, counted in a hash table, sorted by qsort(), compressed by matches. */
+/*
+ * Make the book: random words, counted in a hash table, sorted by qsort(), compressed by matches.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +16,15 @@
 #define CHAIN_MAX    64
 
 struct word {
-	const char *letters; /* borrowed from the text */
+	const char *letters; /* borrowed from book.text */
 	size_t length;
 	unsigned count;
 };
 
-/* Short words are likelier than long ones, so that some are frequent, as in a language. */
+/*
+ * Write a word of random length. Short words are more likely, so some are frequent, as in a
+ * language.
+ */
 BOX static size_t write_word(char *out, uint64_t *seed)
 {
 	unsigned digits = next_random(seed) % 19;
@@ -60,7 +65,10 @@ BOX static int same_letters(const char *a, const char *b, size_t length)
 	return n == length;
 }
 
-/* Count a word. With three quarters of the table used, new words are ignored: it never fills. */
+/*
+ * Count a word. Ignore new words when three quarters of the table are used, so that the search
+ * below always finds a free entry.
+ */
 BOX static void count_word(struct word *table, size_t *used, const char *letters, size_t length)
 {
 	uint32_t i = hash(letters, length) % TABLE_SLOTS;
@@ -104,7 +112,7 @@ BOX static int by_count(const void *a, const void *b)
 	return order ? order : (left->length > right->length) - (left->length < right->length);
 }
 
-/* Returns the number of occurrences of the most frequent word. */
+/* Sort the words by frequency. Returns the number of occurrences of the most frequent one. */
 BOX static unsigned sort_words(struct word *table, size_t used)
 {
 	size_t kept = 0;
@@ -127,9 +135,9 @@ BOX static size_t match_length(const char *a, const char *b, size_t limit)
 }
 
 struct window {
-	/* by hash of four bytes: last position, -1: none */
+	/* [hash of four bytes] -> last position with this hash; -1: none */
 	int32_t newest[1 << 15];
-	/* by position: the previous one with that hash */
+	/* [position] -> the position before it with the same hash */
 	int32_t older[WINDOW_BYTES];
 };
 
@@ -150,7 +158,7 @@ BOX static size_t longest_match(const struct window *window, const struct book *
 	return best;
 }
 
-/* Compute the size that a compressor would write: a literal takes 9 bits, a match 24. */
+/* Compute the size of the compressed book: a literal takes 9 bits, a match 24. */
 BOX static void compress_book(struct book *book, struct window *window)
 {
 	size_t bits = 0;

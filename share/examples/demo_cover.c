@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cover: mirroring balls over a floor, by recursive ray tracing through a tree of boxes. */
+/*
+ * Paint the cover: mirroring balls over a floor, by recursive ray tracing through a tree of boxes.
+ */
 #include <math.h>
 
 #include "share/examples/demo.h"
@@ -17,10 +19,10 @@ struct vector {
 struct ball {
 	struct vector centre;
 	float radius;
-	float mirror; /* share of light that is reflected */
+	float mirror; /* share of the light that is reflected */
 };
 
-/* A node of the tree holds the balls [first, last); leaves hold at most two. */
+/* A node of the tree contains the balls [first, last). A leaf contains at most two. */
 struct node {
 	struct vector lo, hi;
 	unsigned first, last;
@@ -151,7 +153,10 @@ static float axis_of(const struct ball *ball, unsigned axis)
 	return axis ? ball->centre.z : ball->centre.x;
 }
 
-/* Sort balls by x and z in turn, not by y: they are near the floor. */
+/*
+ * Build the tree of the balls [first, last). Levels sort balls by x and z in turn, not by y,
+ * because all balls are near the floor.
+ */
 static struct node *tree_build(struct scene *scene, unsigned first, unsigned last, unsigned axis)
 {
 	struct node *node = &scene->nodes[scene->nodes_used++];

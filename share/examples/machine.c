@@ -5,10 +5,10 @@
  *
  *	$ flamerun -o machine.svg -- ./machine
  *
- * In the picture each function has a native frame, that of its stub: chunk, mix and count are all
- * eval() to the CPU, but appear under their names, with the C functions that they call above them.
- * With --sample-type vm the picture shows the stack that the machine itself records at safe points,
- * with files and lines.
+ * In the picture each function of the machine has a native frame, that of its stub: for the CPU,
+ * chunk, mix and count are all eval(), but they appear by name, and above them the C functions that
+ * they call. With --sample-type vm the picture shows the stacks that the machine itself records at
+ * safe points, with files and lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 
 #define TICK_NS	 1000000
 #define SOURCE	 "program.vm"
-/* calls on the machine's stack; its program needs two */
+/* maximum depth of the machine's stack; its program needs two */
 #define DEPTH	 16
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -39,7 +39,8 @@ struct function {
 	const char *name;
 	uint32_t line;
 	const struct instruction *code;
-	long (*call)(struct machine *machine, long value); /* stub that calls eval() for it */
+	/* a stub that calls eval() for this function */
+	long (*call)(struct machine *machine, long value);
 	uint64_t cpu_ns, elapsed_ns;
 };
 
@@ -49,9 +50,9 @@ struct builtin {
 };
 
 struct machine {
-	const struct function *stack[DEPTH]; /* calls that have not returned */
+	const struct function *stack[DEPTH]; /* the calls that have not returned, outermost first */
 	unsigned depth;
-	const struct builtin *inside; /* builtin that runs; NULL: none */
+	const struct builtin *inside; /* the builtin that is running; NULL: none */
 };
 
 static __attribute__((noinline)) long collatz(long value)
@@ -99,7 +100,10 @@ static long call(struct function *function, struct machine *machine, long value)
 static long call_builtin(const struct builtin *builtin, struct machine *machine, long value)
 {
 	machine->inside = builtin;
-	/* An intercept stub: it records a tick that came in the builtin before it returns. */
+	/*
+	 * call() is an intercept stub: it records a tick that came during the builtin before it
+	 * returns here.
+	 */
 	value = builtin->call(value);
 	machine->inside = NULL;
 	return value;
@@ -129,7 +133,7 @@ static long eval(const struct function *function, struct machine *machine, long 
 			if (rounds++ < at->operand)
 				at = function->code - 1;
 		}
-		/* A safe point: one comparison if no tick is pending. */
+		/* A safe point: costs one comparison if no tick is pending. */
 		flameprof_interrupt_check();
 	}
 	machine->depth--;
@@ -138,7 +142,7 @@ static long eval(const struct function *function, struct machine *machine, long 
 
 /* ---- what makes it visible ------------------------------------------------------------------- */
 
-/* Called at a safe point: charge @ticks periods to the stack. */
+/* Called at a safe point if ticks are pending: record the stack with a weight of @ticks periods. */
 static void on_ticks(void *context, uint32_t ticks)
 {
 	const struct machine *machine = context;
@@ -150,14 +154,11 @@ static void on_ticks(void *context, uint32_t ticks)
 	for (unsigned at = machine->depth; at-- > 0;)
 		frames[count++] = (struct flameprof_vm_frame){
 			machine->stack[at]->name, SOURCE, machine->stack[at]->line};
-	/*
-	 * Fails with -ESRCH, which is ignored, if neither flamerun nor flameprof_start() is
-	 * sampling.
-	 */
+	/* Ignore the result: it is -ESRCH if neither flamerun nor flameprof_start() is sampling. */
 	flameprof_record_vm_stack(frames, count, ticks);
 }
 
-/* Make the stubs. Without executable memory there are none, and this machine cannot run. */
+/* Make the stubs. They need executable memory, without which this machine cannot run. */
 static int make_stubs(void)
 {
 	const struct flameprof_signature signature = FLAMEPROF_SIGNATURE(
@@ -167,14 +168,17 @@ static int make_stubs(void)
 		&signature);
 
 	if (!error)
-		flameprof_arena_hide_target(arena); /* eval() adds nothing to the names */
+		flameprof_arena_hide_target(arena); /* no frames for eval() itself */
 	for (size_t i = 0; !error && i < FUNCTIONS; i++) {
-		/* The stub calls eval(&functions[i], ...) with its own arguments. */
+		/*
+		 * The stub passes &functions[i] to eval() as the first argument, then its own
+		 * arguments.
+		 */
 		functions[i].call = (long (*)(struct machine *, long))flameprof_stub_new(
 			arena, functions[i].name, (uintptr_t)&functions[i]);
 		error = functions[i].call ? 0 : -1;
 	}
-	/* Returns collatz() itself if there can be no stub. */
+	/* Returns collatz() itself if no stub can be made. */
 	builtins[0].call = (long (*)(long))flameprof_intercept(
 		(flameprof_function *)builtins[0].call, builtins[0].name, NULL);
 	return error;
@@ -184,7 +188,10 @@ int main(int argc, char **argv)
 {
 	uint64_t until_ns = 1000000 * strtoull(argc > 1 ? argv[1] : "1000", NULL, 10);
 	struct machine machine = {{NULL}, 0, NULL};
-	/* A period and a function of its own, which disturb no other machine of the process. */
+	/*
+	 * A tick period and a callback for this machine alone; other machines in the process keep
+	 * theirs.
+	 */
 	const struct flameprof_interrupt_options ticks = {
 		.period_ns = TICK_NS, .function = on_ticks, .context = &machine};
 	long value = 1;

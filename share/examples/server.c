@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A spelling server that can be profiled while it runs: it links libflameprof, and no line of it
+ * A spelling server that can be profiled while it runs: it links libflameprof, but none of its code
  * starts a profile. Each line sent to its Unix socket is a word; the answer is the nearest word
  * that the server knows.
  *
- *	cc -O2 server.c $(pkg-config --cflags --libs flameprof) -lpthread -o server
- *	FLAMERUN_SNAPSHOT=duration=5:output=/tmp/spelling-%t.svg ./server /tmp/spelling &
- *	kill -USR2 $!		# draws the next five seconds
+ * 	cc -O2 server.c $(pkg-config --cflags --libs flameprof) -lpthread -o server
+ * 	FLAMERUN_SNAPSHOT=duration=5:output=/tmp/spelling-%t.svg ./server /tmp/spelling &
+ * 	kill -USR2 $!		# draws the next five seconds
  *
  * The marks show in the profile when a connection began.
  */
@@ -27,13 +27,13 @@
 #define WORKERS	   3
 #define WORDS	   20000
 #define WORD_BYTES 16
-/* Keep functions from being inlined into their callers, so that each is a box of its own. */
+/* Prevent inlining, so that each function has a box of its own in the picture. */
 #define BOX	   __attribute__((noinline))
 
 struct word {
 	char text[WORD_BYTES];
 	uint32_t bytes;
-	uint32_t letters; /* bit set of its letters */
+	uint32_t letters; /* bit set of the letters that occur in the word */
 };
 
 static struct word dictionary[WORDS];
@@ -47,7 +47,7 @@ BOX static uint32_t letters_of(const char *text)
 	return set;
 }
 
-/* Make the words of syllables, the same words every time. */
+/* Make a dictionary of words from syllables; the words are the same in every run. */
 BOX static void make_dictionary(void)
 {
 	static const char *const syllable[] = {
@@ -64,7 +64,7 @@ BOX static void make_dictionary(void)
 	}
 }
 
-/* Compute Levenshtein's distance, one row at a time. */
+/* Returns Levenshtein's distance between two words, computed one row at a time. */
 BOX static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	unsigned row[WORD_BYTES];
@@ -87,7 +87,10 @@ BOX static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, 
 	return row[b_bytes];
 }
 
-/* A letter that only one word has needs an edit; one edit accounts for two letters at most. */
+/*
+ * Can @word be nearer than @best edits? Each letter that only one of the words has needs an edit,
+ * and one edit accounts for at most two such letters.
+ */
 BOX static int may_be_nearer(const struct word *word, uint32_t letters, unsigned best)
 {
 	return (unsigned)__builtin_popcount(word->letters ^ letters) < 2 * best;

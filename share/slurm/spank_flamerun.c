@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * srun --flamerun=job.svg ./prog: a plugin of Slurm that turns this into srun flamerun
- * --job=job.ranks -o job.svg -- ./prog, by executing srun once more before it asks the controller
- * for anything.
+ * A plugin of Slurm that turns "srun --flamerun=job.svg ./prog" into "srun flamerun --job=job.ranks
+ * -o job.svg -- ./prog": it executes srun again with the new arguments, before srun has asked the
+ * controller for anything.
  *
- * Plugins cannot change a task's arguments. The one hook in which a task could be replaced,
- * slurm_spank_task_init, runs before much of the task's setup: in exec_task() of slurmstepd (22.05
- * to 26.05) SELinux' context, TaskProlog and --task-prolog with the variables they export, TMPDIR,
- * the stop for a debugger, the search in PATH, propagated limits (all, by default) and --bcast's
- * name follow. So no code of the plugin acts on a node.
+ * The plugin does nothing on the nodes, because plugins there cannot change a task's arguments. The
+ * only hook in which a task could be replaced, slurm_spank_task_init, runs too early: in
+ * exec_task() of slurmstepd (22.05 to 26.05) much setup of the task follows it (SELinux context,
+ * TaskProlog and --task-prolog with the variables that they export, TMPDIR, the stop for a
+ * debugger, the search in PATH, propagated limits, the file name of --bcast).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,11 +22,11 @@
 
 SPANK_PLUGIN(flamerun, 1);
 
-/* Variable that the option leaves in srun's environment, for plugins on nodes. */
+/* The option leaves this variable in srun's environment, for plugins on nodes. */
 #define LEFT_BEHIND "_SLURM_SPANK_OPTION_flamerun_flamerun"
 
 static char name[] = "flamerun", dash_o[] = "-o", dashes[] = "--";
-/* value of the option; NULL: it was not given */
+/* value of the option; NULL if the option was not given */
 static char *picture;
 static char *flamerun = name;
 
@@ -43,7 +43,10 @@ static char argument[] = "FILE",
 	    usage[] = "profile all ranks and draw them as one flame graph, FILE";
 static struct spank_option option = {name, argument, usage, 1, 0, remember_picture};
 
-/* For srun only: salloc and sbatch start no ranks, so the option would have no effect. */
+/*
+ * Register the option for srun only: salloc and sbatch start no ranks, so the option would have no
+ * effect.
+ */
 int slurm_spank_init(spank_t spank, int count, char **words)
 {
 	if (spank_context() != S_CTX_LOCAL)
@@ -61,7 +64,10 @@ static void refuse(const char *why)
 	exit(1);
 }
 
-/* Returns the words of srun's command line, ended by NULL, and their @count. Never freed. */
+/*
+ * Returns the words of srun's command line, with NULL after the last, and sets *@count. Never
+ * freed.
+ */
 static char **read_words(int *count)
 {
 	FILE *in = fopen("/proc/self/cmdline", "re");
@@ -83,7 +89,7 @@ static char **read_words(int *count)
 	return words;
 }
 
-/* Is @word the option @whole, maybe abbreviated, but to no less than @least bytes? */
+/* Is @word the option @whole, possibly abbreviated to at least @least bytes? */
 static int is_option(const char *word, const char *whole, size_t least)
 {
 	size_t bytes = strcspn(word, "=");
@@ -108,7 +114,10 @@ static void refuse_unknown(char *const *words, int program, int count)
 			refuse("not with several programs: put flamerun --job=DIR -- before each");
 }
 
-/* From "job.svg" make "--job=/where/job.ranks" and "/where/job.svg": tasks may change folders. */
+/*
+ * Make "--job=/folder/job.ranks" and "/folder/job.svg" from "job.svg". The paths are absolute,
+ * because tasks may run in another folder.
+ */
 static void make_paths(char **job, char **out)
 {
 	const char *base = strrchr(picture, '/') ? strrchr(picture, '/') + 1 : picture;
@@ -125,7 +134,10 @@ static void make_paths(char **job, char **out)
 	free(folder);
 }
 
-/* Called when srun has parsed its options; optind is the first word behind them: getopt(3). */
+/*
+ * Called after srun has parsed its options: optind is the index of the first word after them,
+ * getopt(3).
+ */
 int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_words)
 {
 	int count, program = optind, at = 0;
@@ -138,7 +150,7 @@ int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_wor
 	if (spank_context() != S_CTX_LOCAL || !picture)
 		return 0;
 	words = read_words(&count);
-	/* Without a program srun itself reports the error. */
+	/* If there is no program, srun itself reports the error. */
 	if (program < 1 || program >= count)
 		return 0;
 	refuse_unknown(words, program, count);
@@ -160,7 +172,10 @@ int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_wor
 	for (int i = program; i < count; i++)
 		wanted[at++] = words[i];
 	unsetenv(LEFT_BEHIND);
-	/* Signals that srun has blocked would stay blocked in the new srun, which needs them. */
+	/*
+	 * Unblock all signals: those that srun has blocked would stay blocked in the new srun,
+	 * which needs them.
+	 */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execv("/proc/self/exe", wanted);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call builtins through intercept stubs, so that their frames have names like "table.sort", and a
- * tick that comes in a builtin is charged to it and not to the function that runs next. A plain C
- * function is a value, which is replaced by its stub in the libraries' tables. A closure is an
- * object, in which the code is replaced.
+ * Call Lua's built-in C functions through intercept stubs. The stubs give their frames names like
+ * "table.sort", and a tick that arrives during a builtin is charged to the builtin and not to the
+ * function that runs next. A plain C function is a value: replace it by its stub in the tables of
+ * the libraries. A closure is an object: replace the code in it.
  */
 #include "share/examples/lua/builtins.h"
 
@@ -16,12 +16,15 @@
 
 #define NAME_BYTES 256
 
-/* Registry key: table from original to stub, so that a function in two tables has one stub. */
+/*
+ * Registry key of a table from original to stub, so that a function that is in two tables has one
+ * stub.
+ */
 static const char stubs_key;
 
 static lua_CFunction real_require;
 
-/* Join "string" and "rep" to "string.rep"; a global has no prefix. */
+/* Join "string" and "rep" to "string.rep"; the name of a global gets no prefix. */
 static void join(char name[NAME_BYTES], const char *table, const char *field)
 {
 	int is_global = !strcmp(table, LUA_GNAME);
@@ -67,22 +70,25 @@ static int is_closure(lua_State *L)
 }
 
 /*
- * Keep `next` as it is: `pairs` returns the original, scripts may compare both, and it does too
- * little for a frame of its own to matter.
+ * Do not intercept `next`: `pairs` returns the original and scripts may compare the two, and `next`
+ * does too little for a frame of its own to matter.
  */
 static int stays(const char *name)
 {
 	return !strcmp(name, "next");
 }
 
-/* Intercept all C functions in the table on top of the stack, whose name is @table. */
+/* Intercept all C functions in the table on top of the stack. @table is the table's name. */
 static void intercept_fields(lua_State *L, const char *table)
 {
 	char name[NAME_BYTES];
 
 	luaL_checkstack(L, 8, NULL);
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		/* lua_tostring() would change a key that is a number. */
+		/*
+		 * Skip keys that are no strings: lua_tostring() would convert a number in place and
+		 * confuse lua_next().
+		 */
 		if (!lua_iscfunction(L, -1) || lua_type(L, -2) != LUA_TSTRING)
 			continue;
 		join(name, table, lua_tostring(L, -2));
@@ -99,7 +105,10 @@ static void intercept_fields(lua_State *L, const char *table)
 	}
 }
 
-/* Intercept the functions of the metatable on top of the stack and of its __index. Pops it. */
+/*
+ * Intercept the C functions of the metatable on top of the stack and of its __index. Pops the
+ * metatable.
+ */
 static void intercept_metatable(lua_State *L, const char *type)
 {
 	if (lua_type(L, -1) == LUA_TTABLE) {
@@ -111,7 +120,10 @@ static void intercept_metatable(lua_State *L, const char *type)
 	lua_pop(L, 1);
 }
 
-/* Replaces the code of `require`, with its upvalues: intercept a module when it is first loaded. */
+/*
+ * The new code of `require`, which keeps its upvalues: call the real one, and intercept a module's
+ * functions when it is loaded for the first time.
+ */
 static int require(lua_State *L)
 {
 	const char *name = lua_tostring(L, 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Give frames with their Lua names to C functions that scripts can call: see builtins.c. */
+/* Give each C function that scripts can call a frame with its Lua name: see builtins.c. */
 #ifndef FLAMELUA_BUILTINS_H
 #define FLAMELUA_BUILTINS_H
 
 #include <lua.h>
 
 /*
- * Replace each C function of the libraries that are loaded, and of those that `require` will load,
- * by an intercept stub.
+ * Replace each C function by an intercept stub: now for the libraries that are loaded, later for
+ * those that `require` loads.
  *
  * Raises Lua errors (memory). Context: the libraries are open, internals_check() has returned 1.
  */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Give every Lua function a frame of its own on the C stack. Lua's interpreter runs a call of one
- * Lua function by another in the same C frame: luaD_precall() prepares the call and returns it. The
+ * Give every Lua function a frame of its own on the C stack. When one Lua function calls another,
+ * plain Lua stays in the same C frame: luaD_precall() prepares the call and returns it. The
  * linker (--wrap, wrapped.flags) diverts the two functions that prepare calls to wrappers in this
  * file, so that Lua itself is linked unchanged. A wrapper runs the call through the function's
- * stub, and then returns what a C function's call returns: the call is done. A tail call leaves its
- * caller's stub before the next function's is entered.
+ * stub, and then reports the call as done, like that of a C function. A tail call leaves its
+ * caller's stub before it enters that of the next function. The C stack, outermost frame first:
  *
  *	luaV_execute	the caller
  *	flamelua_call
  *	fib (script.lua:12)
  *	luaV_execute	the callee
  *
- * Lua's own count of C calls is not changed, so that its limit of 200 has the same meaning as in
- * plain Lua. Instead the C stack is measured. Near its end, calls run in their caller's frame, as
- * in plain Lua, and a runaway recursion fails as it does there.
+ * Lua's own count of C calls does not change, so its limit of 200 means the same as in plain Lua.
+ * Instead the free C stack is measured. Near its end, calls run in their caller's frame, as in
+ * plain Lua, so a runaway recursion fails with plain Lua's error.
  */
 #include "share/examples/lua/calls.h"
 
@@ -24,9 +24,12 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/* C stack left to Lua: 200 calls of its largest C function, string.gsub() with 2 KiB of locals. */
+/*
+ * Bytes of C stack left for Lua: enough for 200 calls of its largest C function, string.gsub() with
+ * 2 KiB of locals.
+ */
 #define ROOM_FOR_LUA_BYTES (1u << 20)
-/* Bytes used at most of a stack without limit. */
+/* Use at most this many bytes of a C stack that has no limit. */
 #define MOST_FOR_US_BYTES (1ul << 30)
 
 __thread struct machine machine;
@@ -37,9 +40,9 @@ static inline int has_room(void)
 }
 
 /*
- * Run a prepared call that is FRESH. If it ends in a tail call, the interpreter returns here, out
- * of the caller's stub, and the next function runs through its own stub in this C frame. So the
- * name on the stack is right, and the stack does not grow with the number of tail calls.
+ * Run a prepared call that is FRESH. If the call ends in a tail call, the interpreter returns here,
+ * which leaves the caller's stub, and the next function runs through its own stub in this C frame.
+ * So the stack shows the right name and does not grow with the number of tail calls.
  */
 __attribute__((noinline)) struct lua_call *flamelua_call(lua_State *L, struct lua_call *call)
 {
@@ -68,7 +71,9 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 
 	if (!machine.nests)
 		return __real_luaD_precall(L, function, results);
-	/* If @function is an intercepted builtin, its ticks are recorded with the stack of @L. */
+	/*
+	 * If @function is an intercepted builtin, its ticks will be recorded with the stack of @L.
+	 */
 	machine.state = L;
 	call = __real_luaD_precall(L, function, results);
 	if (!call) {
@@ -83,7 +88,10 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 	return flamelua_call(L, call);
 }
 
-/* Make the callee's stub now: only the caller's code, soon replaced, has the callee's name. */
+/*
+ * Make the callee's stub before the tail call: its name is found in the caller's code, and the tail
+ * call replaces the caller.
+ */
 static void name_tail_call(lua_State *L, struct lua_call *caller, struct lua_value *function)
 {
 	struct lua_call plain = {.function = function, .previous = caller};

@@ -7,7 +7,8 @@
 
 /*
  * Start calling the Lua functions of this thread through stubs.
- * Returns 0, -ENOTSUP if executable memory is refused, or -errno; after an error Lua stays plain.
+ * Returns 0, -ENOTSUP if executable memory is refused, or -errno. After an error, calls stay as in
+ * plain Lua.
  * Context: no Lua code is running.
  */
 int calls_init(void);
@@ -19,8 +20,8 @@ struct lua_call *flamelua_call(lua_State *L, struct lua_call *call);
 void calls_resume(lua_State *L, struct lua_call *innermost);
 
 /*
- * Target of the stubs of a resumed coroutine's callers: run the calls inside @call, down to
- * @innermost, then continue @call itself.
+ * The function behind the stubs of a resumed coroutine's callers: run the calls inside @call, down
+ * to @innermost, then continue @call itself.
  */
 void flamelua_resume(lua_State *L, struct lua_call *call, struct lua_call *innermost);
 

@@ -41,7 +41,7 @@ static void become_visible(lua_State *L)
 		builtins_intercept(L);
 }
 
-/* Runs in protected mode, so that errors of opening libraries are reported, too. */
+/* Called in protected mode, so that errors in opening the libraries are reported, too. */
 static int run(lua_State *L)
 {
 	int argc = (int)lua_tointeger(L, 1);

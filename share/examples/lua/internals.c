@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compare the layouts of internals.h with what Lua's public interface reports, in a call chain made
- * for that. If they differ, another version of Lua is linked.
+ * Check internals.h: compare its layouts with the results of Lua's public interface in a test
+ * script. If they differ, another version of Lua is linked.
  */
 #include "share/examples/lua/internals.h"
 
 #include <lauxlib.h>
 
-/* Five lines. The function of lines 2 to 4 is called by Lua, its chunk by C. */
+/* The test script, five lines. Lua calls the function of lines 2 to 4; C calls the main chunk. */
 static const char chain[] = "local check = ...\n"
 			    "local function inner(check)\n"
 			    "	return (check())\n"
@@ -20,7 +20,10 @@ static void no_hook(lua_State *L, lua_Debug *ar)
 	(void)ar;
 }
 
-/* Returns the call at @level of Lua's API, or NULL; leaves its function on the stack. */
+/*
+ * Returns the call at @level of the public interface, or NULL. Leaves the call's function on the
+ * stack.
+ */
 static const struct lua_call *call_at(lua_State *L, int level, lua_Debug *ar)
 {
 	if (!lua_getstack(L, level, ar) || !lua_getinfo(L, "Slf", ar))
@@ -48,7 +51,7 @@ static int is_lua_call(lua_State *L, const struct lua_call *call, const lua_Debu
 		call->u.lua.pc > proto->code && call->u.lua.pc <= proto->code + proto->code_size;
 }
 
-/* Check the offset of `trap`: setting a hook sets the traps of all Lua calls. */
+/* Is `trap` at the right offset? Setting a hook must set the traps of all Lua calls. */
 static int has_trap(lua_State *L, const struct lua_call *call)
 {
 	int before = call->u.lua.trap, after;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The internals of Lua that flamelua uses: the layouts of Lua 5.4.4 to 5.4.8, as far as they are
- * read, and the internal functions that the linker diverts to flamelua (listed in wrapped.flags).
- * Debian's headers have neither. internals_check() compares the layouts with the public API.
+ * The internals of Lua that flamelua uses and that Debian's headers lack: layouts of Lua 5.4.4 to
+ * 5.4.8, as far as flamelua reads them, and internal functions that the linker diverts to flamelua
+ * (listed in wrapped.flags). internals_check() compares the layouts with the public interface.
  */
 #ifndef FLAMELUA_INTERNALS_H
 #define FLAMELUA_INTERNALS_H
@@ -15,7 +15,7 @@
 #error flamelua knows the inside of Lua 5.4.4 to 5.4.8
 #endif
 
-/* A value on Lua's stack. Closures carry a pointer, plain C functions their address. */
+/* A value on Lua's stack. A closure is a pointer, a plain C function is its address. */
 struct lua_value {
 	union {
 		void *pointer;
@@ -30,19 +30,21 @@ enum lua_value_tag {
 	LUA_TAG_C_CLOSURE = LUA_TFUNCTION | 0x20 | 0x40,
 };
 
-/* Lua's CallInfo: one active call. Calls are linked, and reused for later calls. */
+/*
+ * Lua's CallInfo: one call that has not returned. Calls are in a linked list, and Lua reuses them.
+ */
 struct lua_call {
 	struct lua_value *function, *top;
 	struct lua_call *previous, *next;
 	union {
 		struct {
-			/* next instruction, as it was last saved */
+			/* next instruction, as last saved by the interpreter */
 			const uint32_t *pc;
-			/* not 0: call luaG_traceexec() before the next step */
+			/* not 0: the interpreter calls luaG_traceexec() before its next step */
 			volatile int trap;
 			int extra_arguments;
 		} lua;
-		/* Members of a call of a C function, in the same bytes. */
+		/* The members for a call of a C function; they share the bytes of `lua`. */
 		struct {
 			lua_KFunction continuation;
 			ptrdiff_t old_error_function;
@@ -57,11 +59,11 @@ struct lua_call {
 /* Bits of lua_call.status. */
 enum {
 	LUA_CALL_C = 1 << 1,	 /* call of a C function */
-	/* luaV_execute() returns when this call does */
+	/* luaV_execute() returns when this call returns */
 	LUA_CALL_FRESH = 1 << 2,
 };
 
-/* Lua's Proto: a function's code, shared by its closures. */
+/* Lua's Proto: a function's code, which its closures share. */
 struct lua_proto {
 	void *gc_next;
 	unsigned char gc_tag, gc_marked;
@@ -97,7 +99,10 @@ static inline struct lua_proto *proto_of(const struct lua_call *call)
 	return ((const struct lua_closure *)call->function->of.pointer)->of.proto;
 }
 
-/* Has @call run an instruction? Then it is being resumed. */
+/*
+ * Has @call executed an instruction? In a call that is about to be run, this means that it is
+ * resumed.
+ */
 static inline int has_begun(const struct lua_call *call)
 {
 	return call->u.lua.pc != proto_of(call)->code;
@@ -111,41 +116,47 @@ int internals_check(lua_State *L);
 
 /* ---- diverted by the linker: __wrap_ is flamelua's, __real_ is Lua's ------------------------- */
 
-/* Prepare a call of @function; a C function is also run. Returns NULL if the call is done. */
+/*
+ * Prepare a call of @function; if it is a C function, call it. Returns the prepared call, or NULL
+ * if the call is done.
+ */
 struct lua_call *__real_luaD_precall(lua_State *L, struct lua_value *function, int results);
 struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, int results);
 
 /*
- * Prepare a tail call in place of @call. Returns -1 if it is a call of a Lua function, else the
- * number of results of the C function, which has been called.
+ * Prepare a tail call that replaces @call. Returns -1 for a Lua function. A C function is called,
+ * and the number of its results is returned.
  */
 int __real_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta);
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta);
 
-/* End a call: move its results to where the caller wants them. */
+/* End a call: move its results to their place in the caller. */
 void __real_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 
-/* Run a prepared call until the first one that is FRESH returns. */
+/* Run a prepared call. Returns when a call that is FRESH returns. */
 void __real_luaV_execute(lua_State *L, struct lua_call *call);
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call);
 
-/* End the instruction of the innermost call that a yield interrupted. Not diverted. */
+/* Finish the instruction of the innermost call that a yield interrupted. Not diverted. */
 void luaV_finishOp(lua_State *L);
 
-/* Free a function's code, which is no longer used. */
+/* Free the code of a function that is no longer used. */
 void __real_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 
 /*
- * Run hooks, before the instruction at @pc; reset the trap when there are none. Returns the trap.
+ * Run hooks before the instruction at @pc; clear the trap if there are no hooks. Returns the trap.
  */
 int __real_luaG_traceexec(lua_State *L, const uint32_t *pc);
 int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc);
 
-/* Close variables down to @level. Up to Lua 5.4.4 there is no result; the wrapper's is ignored. */
+/*
+ * Close variables down to @level. Lua up to 5.4.4 has no result here and ignores that of the
+ * wrapper.
+ */
 struct lua_value *__real_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 struct lua_value *__wrap_luaF_close(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * State of the thread that runs Lua. It is zero on other threads, where a C module may start Lua
- * states of its own: these run as plain Lua.
+ * State of the thread that runs Lua. On other threads this state is zero, and Lua states that a C
+ * module starts there run as plain Lua.
  */
 #ifndef FLAMELUA_MACHINE_H
 #define FLAMELUA_MACHINE_H
@@ -10,28 +10,28 @@
 
 #include "share/examples/lua/internals.h"
 
-/* A resumed coroutine. On the C stack. */
+/* A resumed coroutine; a variable on the C stack of its lua_resume(). */
 struct resumption {
-	lua_State *from; /* state that resumed it; NULL: unknown */
+	lua_State *from; /* the state that resumed the coroutine; NULL: unknown */
 	struct resumption *outer;
 };
 
 struct machine {
-	/* call Lua functions through stubs, in C frames of their own */
+	/* calls of Lua functions go through stubs, in C frames of their own */
 	int nests;
 	int ticks;	       /* ticks are registered */
-	/* lowest address for stubs; the C stack below is left to Lua */
+	/* lowest address for frames of stubs; the C stack below is left to Lua */
 	uintptr_t stack_end;
 	/* call that flamelua_call() runs next, after a tail call */
 	struct lua_call *tail;
-	/* that runs now: the main one, or a coroutine */
+	/* the state that runs now: the main one, or a coroutine's */
 	lua_State *state;
-	struct resumption *resumption; /* of `state`; NULL: it is no coroutine */
-	/* call that ticks are charged to; NULL: the innermost */
+	struct resumption *resumption; /* of `state`; NULL if `state` is no coroutine */
+	/* the call to which ticks are charged; NULL: the innermost call */
 	struct lua_call *at;
-	/* callee of `at` that is charged instead; NULL: none */
+	/* a callee of `at` that has returned and is charged instead of it; NULL: none */
 	const struct lua_proto *ended;
-	/* see ticks.h: atomic, only this thread writes it */
+	/* see ticks.h; atomic, written by this thread only */
 	struct lua_call *watched;
 	pthread_mutex_t lock;	       /* see ticks.h */
 };

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find names of functions. A Lua function has no name of its own: it is a value of a variable or a
- * field. Its name in the caller's code is what Lua's error messages have, too. A caller in C has no
- * such code: for a comparison function that table.sort() calls, the variables of the Lua function
- * that called table.sort() are searched.
+ * Find names of functions. A Lua function has no name of its own, because it is the value of a
+ * variable or a field. Like Lua's error messages, use the name of this variable or field in the
+ * caller's code. A caller in C has no Lua code: for a comparison function that table.sort() calls,
+ * search the variables of the Lua function that called table.sort().
  */
 #include "share/examples/lua/names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Variables that are searched at most, registers without a name included. */
+/* Search at most this many variables, counting registers without a name. */
 #define MOST_VARIABLES 256
 
 /*
- * Is the value on top of the stack @closure, and the variable's name one of the script's? Names
- * that Lua makes up are in parentheses. Pops the value.
+ * Is the value on top of the stack @closure, and is @name a name from the script? Names that Lua
+ * makes up are in parentheses. Pops the value.
  */
 static int is_named(lua_State *L, const char *name, const void *closure)
 {
@@ -25,7 +25,10 @@ static int is_named(lua_State *L, const char *name, const void *closure)
 	return same;
 }
 
-/* Returns the name of @ar's local variable, else upvalue, that holds @closure; NULL: none. */
+/*
+ * Returns the name of a local variable or, failing that, an upvalue of @ar's function that holds
+ * @closure; NULL if there is none.
+ */
 static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closure)
 {
 	const char *name;
@@ -41,7 +44,10 @@ static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closur
 	return name;
 }
 
-/* Name a function that C calls by a variable of the nearest Lua function around that C function. */
+/*
+ * Name a function that C calls: search the variables of the nearest Lua function that is an outer
+ * caller of it.
+ */
 static const char *name_around(lua_State *L, struct lua_call *call)
 {
 	struct lua_call *around = call->previous;
@@ -70,7 +76,7 @@ void function_name(
 		name = "main chunk";
 	prefix = strcmp(ar.namewhat, "metamethod") ? "" : "__";
 	snprintf(out->name, sizeof(out->name), "%s%.120s", prefix, name ? name : "function");
-	/* A file by the path by which it was loaded; another chunk as Lua's messages show it. */
+	/* Use the path by which a file was loaded. Name other chunks as Lua's messages do. */
 	snprintf(out->file, sizeof(out->file), "%.380s",
 		ar.source[0] == '@' && ar.source[1] ? ar.source + 1 : ar.short_src);
 	out->line = ar.linedefined;

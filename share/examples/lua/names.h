@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Find the names that functions have in the picture. */
+/* Find the names of Lua functions for the picture. */
 #ifndef FLAMELUA_NAMES_H
 #define FLAMELUA_NAMES_H
 
@@ -9,17 +9,17 @@
 #define FUNCTION_FILE_BYTES 384
 
 struct function_name {
-	/* "fib", "main chunk", or "function" if there is none */
+	/* "fib", "main chunk", or "function" if the function has no name */
 	char name[FUNCTION_NAME_BYTES];
 	char file[FUNCTION_FILE_BYTES];
-	int line; /* 0: a whole chunk */
+	int line; /* line of the definition; 0: a whole chunk */
 };
 
 /*
  * Find the name by which the Lua function of @call is called here.
  *
- * @is_beginning  the call has not begun, so the top of L's stack is valid. If C calls the function,
- *                the variables of the nearest Lua function around are searched, which uses two
+ * @is_beginning  the call has not begun, so the top of L's stack is valid. Then, if C calls the
+ *                function, also search the variables of the nearest Lua caller, which uses two
  *                slots of the stack
  *
  * Context: @call is active. Allocates nothing, raises no error.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse the command line up to the first word that is no option of flamelua's. */
+/* Parse the command line up to the first word that is not an option of flamelua itself. */
 #include "share/examples/lua/options.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char help[] =
 	"  --help           this text\n"
 	"Lua's own: -e STAT  -l MODULE  -v  -E  -W  --  -\n";
 
-/* Parse an option without a value. Returns 0, or -1 if @word is none. */
+/* Parse an option without a value. Returns 0, or -1 if @word is no such option. */
 static int take_switch(const char *word, struct flamelua_options *out)
 {
 	if (!strcmp(word, "--no-stubs"))
@@ -30,8 +30,8 @@ static int take_switch(const char *word, struct flamelua_options *out)
 }
 
 /*
- * Returns the value of the word at *@words if it is @option: after '=', or the next word; else
- * NULL. *@words is then at the last word of the option.
+ * If the word at *@words is @option, return its value, which follows '=' or is the next word; then
+ * *@words is at the last word of the option. Otherwise return NULL.
  */
 static const char *value_of(const char *option, char ***words)
 {

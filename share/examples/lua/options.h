@@ -18,8 +18,8 @@ struct flamelua_options {
 /*
  * Parse flamelua's options at the start of @argv.
  *
- * @argv  after the call *@argv begins at the last word of the options, which is replaced by the
- *        program's name; the words behind it are for Lua
+ * @argv  after the call, *@argv begins at the last word of flamelua's options, which is replaced
+ *        by the program's name; the words after it are for Lua
  *
  * Returns 0, or -1 after an error message on stderr.
  */

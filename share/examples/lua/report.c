@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Report an error that no script caught. The native stack is recorded in the message handler, where
- * it still exists, and kept as text, because its functions may be freed before it is printed.
+ * Report an error that no script caught. The message handler records the native stack, because only
+ * there it still exists, and keeps it as text, because its functions may be freed before it is
+ * printed.
  */
 #include "share/examples/lua/report.h"
 
@@ -14,7 +15,9 @@
 
 #include "share/examples/lua/symbols.h"
 
-/* A runaway recursion has thousands of frames, so print only both ends. */
+/*
+ * A runaway recursion has thousands of frames, so print only the innermost and the outermost ones.
+ */
 #define INNERMOST_FRAMES 40
 #define OUTERMOST_FRAMES 20
 #define MOST_FRAMES	 4096

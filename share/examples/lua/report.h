@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Report errors of scripts on stderr, as lua5.4 does, and with the native stack. */
+/* Report errors of scripts on stderr, as lua5.4 does, but with the native stack. */
 #ifndef FLAMELUA_REPORT_H
 #define FLAMELUA_REPORT_H
 
@@ -8,13 +8,16 @@
 /* Set the name with which messages begin. Borrowed until the process ends. */
 void report_name(const char *program);
 
-/* Message handler for lua_pcall(): add Lua's traceback, and keep the native stack for report(). */
+/*
+ * Message handler for lua_pcall(): add Lua's traceback to the message, and keep the native stack
+ * for report().
+ */
 int report_handler(lua_State *L);
 
 /* If @status is an error, print and pop its message. Returns 1, or 0 if there was an error. */
 int report(lua_State *L, int status);
 
-/* Report that @word of the command line is wrong, or that a word is missing (NULL). */
+/* Report that @word of the command line is wrong or, if @word is NULL, that a word is missing. */
 void report_usage(const char *word);
 
 #endif

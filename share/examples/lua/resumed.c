@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A coroutine that yields leaves the C stack with all its frames. When it is resumed, Lua runs its
- * innermost function, and then each caller when its callee has returned, so the callers' names
- * would be missing on the C stack. Therefore the callers' frames are restored first, through stubs
- * of their own. Their target runs the callee and then continues the caller:
+ * When a coroutine yields, all its frames leave the C stack. When it is resumed, Lua runs the
+ * innermost function first and each caller only after its callee has returned, so the callers'
+ * names would be missing on the C stack. Therefore the callers' frames are restored first, through
+ * stubs of their own. Their target runs the callee and then continues the caller:
  *
  *	unroll		Lua's
  *	gen		flamelua_resume, waits
@@ -22,7 +22,10 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/* Callers restored at a time; those further out follow when these have returned. */
+/*
+ * Restore at most this many callers at a time. Callers farther out are restored when these have
+ * returned.
+ */
 #define MOST_CALLERS 64
 
 static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call *innermost)
@@ -35,7 +38,7 @@ static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call 
 	}
 	stub = stub_resume(L, call);
 	stub(L, call, innermost);
-	/* @call has ended by a tail call to a function that has not begun. */
+	/* @call has made a tail call to a function that has not begun yet; run that function. */
 	call = machine.tail;
 	if (call) {
 		machine.tail = NULL;
@@ -46,7 +49,7 @@ static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call 
 void flamelua_resume(lua_State *L, struct lua_call *call, struct lua_call *innermost)
 {
 	flamelua_enter(L, call->next, innermost);
-	/* Lua does this before it continues a call that was interrupted in an instruction. */
+	/* As in Lua's unroll(): finish the interrupted instruction before the call continues. */
 	luaV_finishOp(L);
 	ticks_watch(call);
 	__real_luaV_execute(L, call);
@@ -56,7 +59,10 @@ void calls_resume(lua_State *L, struct lua_call *innermost)
 {
 	struct lua_call *outermost = innermost;
 
-	/* A call that is not FRESH ends with its callers, so it can only be the outermost one. */
+	/*
+	 * The search stops at a call that is not FRESH: it ends together with its callers, so only
+	 * the outermost restored call may be such a call.
+	 */
 	for (unsigned n = 0; n < MOST_CALLERS && (outermost->status & LUA_CALL_FRESH) &&
 		!(outermost->previous->status & LUA_CALL_C); n++)
 		outermost = outermost->previous;

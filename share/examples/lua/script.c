@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Front end of an interpreter: read the words of the command line in lua5.4's order, and run what
- * they name. report.c reports errors.
+ * The front end of an interpreter: parse the command line as lua5.4 does, and run the script.
+ * report.c reports errors.
  */
 #include "share/examples/lua/script.h"
 
@@ -16,12 +16,12 @@
 #include "share/examples/lua/report.h"
 
 struct words {
-	/* index of the script's name, or of the wrong word, or argc */
+	/* index of the script's name, or of the wrong word; argc if there is neither */
 	int script;
 	int wrong, version, statement, no_environment;
 };
 
-/* State in which SIGINT raises an error. */
+/* the state in which SIGINT raises an error */
 static lua_State *interrupted;
 
 static void raise_interrupt(lua_State *L, lua_Debug *ar)
@@ -40,14 +40,17 @@ static void on_interrupt(int number)
 
 static void catch_interrupt(void (*handler)(int))
 {
-	/* No SA_RESTART: a read from a terminal ends, and so does the script. */
+	/* Without SA_RESTART: an interrupted read from a terminal returns, and the script ends. */
 	struct sigaction action = {.sa_handler = handler};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 }
 
-/* Call the function below @arguments on the stack. Returns 1, or 0 after reporting an error. */
+/*
+ * Call the function that is below its @arguments on the stack. Returns 1, or 0 after reporting an
+ * error.
+ */
 static int call(lua_State *L, int arguments, int results)
 {
 	int handler = lua_gettop(L) - arguments, status;
@@ -72,7 +75,7 @@ static int run_text(lua_State *L, const char *text, const char *name)
 	return run_loaded(L, luaL_loadbuffer(L, text, strlen(text), name));
 }
 
-/* Run what LUA_INIT of the environment has: text, or the file named after an '@'. */
+/* Run the content of the variable LUA_INIT, or the file that it names after an '@'. */
 static int run_environment(lua_State *L)
 {
 	static const char *const names[] = {"=LUA_INIT_5_4", "=LUA_INIT"};
@@ -102,7 +105,10 @@ static int run_module(lua_State *L, char *words)
 	return 1;
 }
 
-/* Parse the options without running them, because some matter before the libraries are opened. */
+/*
+ * Parse the options without acting on them, because some must be known before the libraries are
+ * opened.
+ */
 static struct words look_at(char **argv)
 {
 	struct words words = {0};
@@ -170,7 +176,10 @@ static int run_script(lua_State *L, char **argv, int script)
 	return call(L, count, LUA_MULTRET);
 }
 
-/* Set the global `arg`: the script at 0, its arguments from 1, the words before it below 0. */
+/*
+ * Set the global `arg`: the script's name at 0, its arguments from 1 on, the words before it below
+ * 0.
+ */
 static void set_arguments(lua_State *L, int argc, char **argv, int script)
 {
 	int zero = script < argc ? script : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --vm-profile: a profile whose only clock is Lua's safe points, written when the process ends,
- * also by os.exit(). --vm-stacks: these stacks in the picture of flamerun.
+ * --vm-profile: write a profile whose stacks are recorded at Lua's safe points only, when the
+ * process ends, also by os.exit(). --vm-stacks: send these stacks to flamerun's picture.
  */
 #include "share/examples/lua/session.h"
 
@@ -21,7 +21,7 @@
 #endif
 
 static const char *profile_path;
-/* process that writes the profile; a fork()ed child does not */
+/* the process that writes the profile; children made by fork() do not */
 static pid_t profiled;
 
 static int complain(const char *what, int error)

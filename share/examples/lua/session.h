@@ -6,8 +6,9 @@
 #include "share/examples/lua/options.h"
 
 /*
- * Start what @options (borrowed until the process ends) ask for. Errors are reported on stderr, and
- * the script runs without a profile. Context: after calls_init() has succeeded.
+ * Start the recording that @options ask for (borrowed until the process ends). After an error,
+ * which is reported on stderr, the script runs without a profile. Context: after calls_init() has
+ * succeeded.
  */
 void session_begin(const struct flamelua_options *options);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walk Lua's list of calls. lua_getstack() is not used, because it begins at the innermost call for
- * each level, so it would walk a deep stack a thousand times.
+ * Walk Lua's list of calls. lua_getstack() would be quadratic, because for each level it begins at
+ * the innermost call.
  */
 #include "share/examples/lua/stacks.h"
 
@@ -35,7 +35,7 @@ static lua_CFunction code_of(const struct lua_call *call)
 	return NULL;
 }
 
-/* Name a builtin by its stub, and another C function by its name in the caller's code. */
+/* Name a builtin by its stub. Name another C function by its name in the caller's code. */
 static void set_c_frame(lua_State *L, struct lua_call *call, struct flameprof_vm_frame *out)
 {
 	struct flameprof_code_info code;
@@ -51,7 +51,10 @@ static void set_c_frame(lua_State *L, struct lua_call *call, struct flameprof_vm
 		out->name = ar.name;
 }
 
-/* Add @call and its callers up to the base of its coroutine. Returns the new number of frames. */
+/*
+ * Append @call and its callers, up to the base of its coroutine, to the frames. @n and the result
+ * are the number of frames before and after.
+ */
 static unsigned walk(lua_State *L, struct lua_call *call, unsigned n)
 {
 	for (; call->previous && n < MOST_FRAMES; call = call->previous, n++) {
@@ -75,9 +78,11 @@ void stacks_record(void *context, uint32_t ticks)
 	n = walk(L, machine.at ? machine.at : L->call, n);
 	for (; resumption && resumption->from; resumption = resumption->outer)
 		n = walk(resumption->from, resumption->from->call, n);
-	/* Drop the outermost frame, which is flamelua's function that called the script. */
+	/* Drop the outermost frame: it is the C function of flamelua that called the script. */
 	if (n && !strcmp(frames[n - 1].name, "[C]"))
 		n--;
-	/* Ignore errors (not sampling, no memory, no room): the receiver counts lost stacks. */
+	/*
+	 * Errors (not sampling, no memory, no room) are ignored: the receiver counts lost stacks.
+	 */
 	flameprof_record_vm_stack(frames, n, ticks);
 }

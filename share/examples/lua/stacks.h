@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Record the stack of the Lua code that runs on this thread, for @ticks periods: through all
- * coroutines that resumed each other, with the running builtin as its leaf.
+ * Record the stack of the Lua code that runs on this thread, with a weight of @ticks periods. The
+ * stack includes all coroutines that resumed each other, and the running builtin as its leaf.
  * Context: a safe point; this is a flameprof_interrupt_function.
  */
 void stacks_record(void *context, uint32_t ticks);

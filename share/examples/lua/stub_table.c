@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow operations of the table; the fast lookup is stub_of() in stubs.h. */
+/* The slow operations of the table. The fast lookup is stub_of() in stubs.h. */
 #include "share/examples/lua/stub_table.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void stub_table_release(struct stub_table *table)
 	*table = (struct stub_table){0};
 }
 
-/* Returns the entry of @proto, or the free entry for it. */
+/* Returns the entry of @proto. If there is none, returns the free entry in which to put @proto. */
 static struct stub *place_of(const struct stub_table *table, const struct lua_proto *proto)
 {
 	for (size_t i = stub_table_home(table, proto);; i++) {
@@ -75,7 +75,10 @@ void stub_table_remove(struct stub_table *table, struct stub *stub)
 	for (size_t i = (hole + 1) & mask; table->places[i].proto; i = (i + 1) & mask) {
 		size_t home = stub_table_home(table, table->places[i].proto);
 
-		/* Do not move an entry into a hole before the index where its search begins. */
+		/*
+		 * Leave an entry in place if its search begins after the hole, because the search
+		 * would not find it in the hole.
+		 */
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		table->places[hole] = table->places[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Map a Lua function's code to its stub: a hash table by address, with open addressing. When an
- * entry is removed, the entries behind it move up, so that millions of short-lived functions leave
- * nothing behind.
+ * Map the code of a Lua function to its stub: a hash table by address, with open addressing. When
+ * an entry is removed, entries after it move up, so that millions of short-lived functions leave no
+ * deleted entries.
  */
 #ifndef FLAMELUA_STUB_TABLE_H
 #define FLAMELUA_STUB_TABLE_H
@@ -17,18 +17,21 @@ struct lua_proto;
 /* Run a prepared call, as luaV_execute() does. */
 typedef void run_call(struct lua_State *L, struct lua_call *call);
 
-/* Run the calls inside @call, down to @innermost, then @call: flamelua_resume(). */
+/* Run the calls inside @call, down to @innermost, then @call itself, as flamelua_resume() does. */
 typedef void run_resumed(
 	struct lua_State *L, struct lua_call *call, struct lua_call *innermost);
 
 struct stub {
 	const struct lua_proto *proto; /* NULL: a free entry */
 	run_call *run;
-	run_resumed *resume; /* NULL until it is needed */
-	char *name;	     /* followed by its file, both end in NUL */
+	run_resumed *resume; /* NULL until a coroutine that contains the function is resumed */
+	char *name;	     /* function name and file name, each ends in NUL; owned */
 };
 
-/* A power of two entries, at most half of them used; a search begins at the address's hash. */
+/*
+ * The number of entries is a power of two; at most half of them are used. The search for an address
+ * begins at its hash.
+ */
 struct stub_table {
 	struct stub *places;
 	size_t mask, used;
@@ -44,8 +47,8 @@ void stub_table_release(struct stub_table *table);
 struct stub *stub_table_find(const struct stub_table *table, const struct lua_proto *proto);
 
 /*
- * Add an entry for @proto, which has none. All its members but `proto` are zero.
- * Returns it, borrowed until the table changes; NULL without memory.
+ * Add an entry for @proto, which must not have one. All members except `proto` are zero. Returns
+ * the entry, borrowed until the table changes; NULL if out of memory.
  */
 struct stub *stub_table_add(struct stub_table *table, const struct lua_proto *proto);
 
@@ -54,7 +57,9 @@ void stub_table_remove(struct stub_table *table, struct stub *stub);
 
 static inline size_t stub_table_home(const struct stub_table *table, const struct lua_proto *proto)
 {
-	/* Code is in blocks of 128 bytes, so the low bits of the product differ little. */
+	/*
+	 * Drop the low bits of the product: code is in blocks of 128 bytes, so they differ little.
+	 */
 	return (size_t)(((uint64_t)(uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) &
 		table->mask;
 }

@@ -14,7 +14,10 @@
 __thread struct stub_table stub_table;
 
 static __thread struct flameprof_arena *arena, *resuming_arena;
-/* A state is being closed: functions are freed while their stubs are still running. */
+/*
+ * A Lua state is being closed: its functions are freed while their stubs may be running, so stubs
+ * are kept.
+ */
 static __thread int is_closing;
 
 int stubs_init(void)
@@ -33,7 +36,7 @@ int stubs_init(void)
 	return stub_table_init(&stub_table);
 }
 
-/* Copy name and file into one block. Returns an owned block, or NULL without memory. */
+/* Copy name and file name into one block. Returns an owned block, or NULL if out of memory. */
 static char *keep_name(const struct function_name *function)
 {
 	size_t name_bytes = strlen(function->name) + 1, file_bytes = strlen(function->file) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call stub for each Lua function's code, which its closures share, from its first call until
- * the collector frees the code.
+ * Each Lua function's code has one call stub, which all its closures share. The stub exists from
+ * the first call until the garbage collector frees the code.
  */
 #ifndef FLAMELUA_STUBS_H
 #define FLAMELUA_STUBS_H
@@ -12,33 +12,37 @@
 extern __thread struct stub_table stub_table;
 
 /*
- * Start making stubs.
- * Returns 0, -ENOTSUP if executable memory is refused, or -errno of flameprof_arena_new().
+ * Prepare for making stubs. Returns 0, -ENOTSUP if executable memory is refused, or -errno of
+ * flameprof_arena_new().
  */
 int stubs_init(void);
 
 /*
- * Stop freeing stubs, because a state is being closed, maybe by os.exit(): its functions are freed
- * while their stubs are running.
+ * Stop freeing stubs, because a Lua state is being closed, maybe by os.exit(): its functions are
+ * freed while their stubs may be running.
  */
 void stubs_keep(void);
 
 /*
- * Find or make the stub of @call's function.
- * Returns it, borrowed until another stub is made or freed; NULL without memory.
+ * Returns the stub of @call's function; makes one if there is none. It is borrowed until another
+ * stub is made or freed. Returns NULL if out of memory.
  */
 struct stub *stub_get(lua_State *L, struct lua_call *call);
 
 /*
- * Make the stub for @call, which has not begun and whose function has none in the table.
- * Returns the function that runs the call, never NULL: without a stub the call has no name.
+ * Make the stub for @call, which has not begun and whose function has no stub yet. Returns a
+ * function to run the call, never NULL: if no stub can be made, it is __real_luaV_execute(), and
+ * the call has no name on the stack.
  */
 run_call *stub_make(lua_State *L, struct lua_call *call);
 
-/* Returns the function that resumes @call, never NULL: a stub of that name, or its target. */
+/*
+ * Returns a function that resumes @call, never NULL: a stub with the function's name or, without a
+ * stub, flamelua_resume().
+ */
 run_resumed *stub_resume(lua_State *L, struct lua_call *call);
 
-/* Returns the function that runs @call, which is about to begin. */
+/* Returns the function that runs @call, which has not begun. */
 static inline run_call *stub_of(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the symbol table of /proc/self/exe. All offsets and sizes in the file are checked against
- * its size.
+ * Read the symbol table of /proc/self/exe. Every offset and size that is read from the file is
+ * checked against the file's size.
  */
 #include "share/examples/lua/symbols.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Called by dl_iterate_phdr() for the program itself, which comes first. */
+/* Callback of dl_iterate_phdr(): return the load bias of the program itself, which comes first. */
 static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 {
 	(void)size;
@@ -48,7 +48,10 @@ void symbols_release(struct symbols *symbols)
 	symbols->file = NULL;
 }
 
-/* Returns @count entries of @each bytes at @offset; NULL: not inside the file, or not aligned. */
+/*
+ * Returns a pointer to @count entries of @each bytes at @offset, or NULL if they are not inside the
+ * file or not aligned.
+ */
 static const void *part(const struct symbols *symbols, uint64_t offset, uint64_t count, size_t each)
 {
 	if (offset > symbols->bytes || offset % 8 || count > (symbols->bytes - offset) / each)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Find names of this program's functions that it does not export, such as most of Lua's. */
+/* Find the names of functions that this program does not export, such as most of Lua's. */
 #ifndef FLAMELUA_SYMBOLS_H
 #define FLAMELUA_SYMBOLS_H
 
@@ -9,7 +9,7 @@
 struct symbols {
 	const unsigned char *file; /* mapped; NULL: none */
 	size_t bytes;
-	/* address in memory - address in the file's tables */
+	/* address in memory minus address in the file */
 	uintptr_t bias;
 };
 

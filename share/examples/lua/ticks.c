@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow side of ticks.h: the timer's callback, and wrappers that end the watching of a call. */
+/*
+ * The slow part of ticks.h: the timer's callback, and the wrappers after which a call is no longer
+ * watched.
+ */
 #include "share/examples/lua/ticks.h"
 
-/* Runs on the timer's thread. */
+/* The timer's callback, on the timer's thread. */
 static void tick(void *context)
 {
 	struct machine *runs_lua = context;
@@ -45,13 +48,16 @@ int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc)
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield)
 {
-	/* The interpreter also closes variables of a call that continues. */
+	/*
+	 * The interpreter also closes variables of a call that then continues; keep watching that
+	 * call.
+	 */
 	if (machine.watched != L->call)
 		unwatch();
 	return __real_luaF_close(L, level, status, may_yield);
 }
 
-/* Is the watched call @call or one of those behind it in its list? */
+/* Is the watched call @call or a later call in the list after it? */
 static int watched_is_behind(const struct lua_call *call)
 {
 	while (call && call != machine.watched)
@@ -61,7 +67,10 @@ static int watched_is_behind(const struct lua_call *call)
 
 void __wrap_luaE_shrinkCI(lua_State *L)
 {
-	/* Only calls behind the innermost one are freed: do not unwatch a loop that runs. */
+	/*
+	 * Lua frees only calls after the innermost one, so keep watching an innermost call with a
+	 * loop.
+	 */
 	if (watched_is_behind(L->call->next))
 		unwatch();
 	__real_luaE_shrinkCI(L);
@@ -80,7 +89,10 @@ void __wrap_luaE_freethread(lua_State *L, lua_State *coroutine)
 	__real_luaE_freethread(L, coroutine);
 }
 
-/* Coroutines run on the C stack of their resumer, and return here when they yield, end or fail. */
+/*
+ * Track the running coroutine: it runs on the C stack of lua_resume(), which returns when the
+ * coroutine yields, ends or fails.
+ */
 int __wrap_lua_resume(lua_State *L, lua_State *from, int arguments, int *results)
 {
 	struct resumption resumption = {.from = from, .outer = machine.resumption};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Safe points: the moments when the thread that runs Lua checks for pending ticks. It does so at
- * calls of and returns from Lua functions and, by intercept stubs, after builtins. For loops
+ * Safe points: the moments when the thread that runs Lua checks for pending ticks. It checks
+ * when a Lua function is called or returns and, by intercept stubs, after builtins. For loops
  * without calls, a tick sets the trap of the innermost call, which the interpreter reads when it
  * jumps back. The interpreter then calls luaG_traceexec(), which is wrapped.
  *
  * The trap is a word of a lua_call, set by the timer's thread. In a call of a Lua function this is
  * safe at any moment, because the interpreter only tests whether the word is 0, clears it, and sets
  * it for reasons of its own. In a call of a C function the word is part of another value, and after
- * Lua has freed the call the memory may be in use for something else. So:
+ * Lua has freed the call the memory may be in use for something else. Therefore:
  *
  * - The timer writes only to the call `watched`, and only while it holds `lock`. It does not wait
- *   for the lock: if it fails to get it, the tick is found at the next call, or the next tick is.
+ *   for the lock: if the lock is held, the tick is noticed at the next call or with the next tick.
  * - `watched` is set to calls of Lua functions that have a C frame of their own (FRESH). When that
  *   frame has returned in the ordinary way, `watched` is another call or NULL.
  * - Errors and yields jump over that frame. A yield leaves the call as it is. After an error Lua
@@ -28,15 +28,15 @@
 #include "share/examples/lua/machine.h"
 
 /*
- * Start ticks on this thread, for which @function is called at safe points.
- * Returns 0 or -errno. Context: after calls_init() has succeeded.
+ * Start ticks on this thread. @function is called at safe points if ticks are pending. Returns 0 or
+ * -errno. Context: after calls_init() has succeeded.
  */
 int ticks_init(uint64_t period_ns, flameprof_interrupt_function *function);
 
 /* Stop ticks. */
 void ticks_end(void);
 
-/* Handle pending ticks, for safe_point(). */
+/* Handle pending ticks; safe_point() calls this and has the same parameters. */
 void ticks_take(lua_State *L, struct lua_call *call, const struct lua_proto *ended);
 
 static inline void ticks_watch(struct lua_call *call)
@@ -47,11 +47,10 @@ static inline void ticks_watch(struct lua_call *call)
 }
 
 /*
- * Handle pending ticks where one function takes over from another. They are charged to the function
- * that ran until now: that of @call, a call of @L, or its callee @ended (NULL: none), which has
- * ended and whose call no longer exists. So at a call the caller is charged, at a return the
- * function that ended. If the function that runs next were charged, functions without loops would
- * have no ticks.
+ * Handle pending ticks when one function takes over from another. Charge them to the function that
+ * has run until now: at a call the caller, the function of @call in state @L; at a return @ended,
+ * the callee, whose call no longer exists (NULL: none). If ticks were charged to the function that
+ * runs next, functions without loops would get none.
  */
 static inline void safe_point(lua_State *L, struct lua_call *call, const struct lua_proto *ended)
 {
