@@ -10,24 +10,24 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
 /** @typedef {import('./filter.js').Filter} Filter */
 
 /**
- * One row of the display of processes and threads. Processes or threads of one name share a lane,
- * because a filter's term selects them by name.
+ * One row of the panel of processes and threads. Processes (or threads) with equal names share a
+ * lane, because a filter selects them by name.
  * @typedef {object} Lane
  * @property {'process' | 'thread'} kind
  * @property {string} value
  * @property {number} count threads in the lane
- * @property {number} weight of the lane's samples, of the kind of time that the lanes show
- * @property {number} within 1 for a thread that is listed below its process
+ * @property {number} of the lane's samples, of the kind of time that the lanes show
+ * @property {number} within 1 for a thread listed below its process, else 0
  */
 
 /**
- * CPUs in use by time bin; weight of samples if the duration of a sample is unknown. Optional
- * members are present only if `Wanted` asks for them.
+ * For each time bin, the number of CPUs in use, or the weight of its samples if the duration of a
+ * sample is unknown. Optional members are present only if `Wanted` asks for them.
  * @typedef {object} Activity
  * @property {number} us end of the run, just after the last sample
- * @property {Float32Array} [rest] on a CPU, in samples that the filter does not keep
- * @property {Float32Array} [kept] on a CPU, in samples that the filter keeps
- * @property {Float32Array} [waits] waiting threads, in samples that the filter keeps
+ * @property {Float32Array} [rest] CPUs in use by samples that the filter does not keep
+ * @property {Float32Array} [kept] CPUs in use by samples that the filter keeps
+ * @property {Float32Array} [waits] number of waiting threads, by samples that the filter keeps
  * @property {Lane[]} [lanes] the busiest first
  * @property {number} [more] number of lanes that are not listed
  * @property {Float32Array} [laneBins] two rows of bins for each lane: samples that the filter does
@@ -37,18 +37,21 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
 
 /**
  * @typedef {object} Wanted
- * @property {Filter} filter a term of kind `time` is ignored
+ * @property {Filter} filter its term of kind `time` is ignored
  * @property {number} bins number of bins, 0: none
  * @property {number} laneBins number of bins of each lane, 0: no lanes
  * @property {number} heatUs length of a bin of the heat map, 0: none
  */
 
-/** If more names than this differ, pids and tids are dropped from the names, which merges lanes. */
+/**
+ * If there are more different names than this, drop pids and tids from the names, which merges
+ * lanes.
+ */
 const MOST_PROCESSES = 12;
 const MOST_THREADS = 40;
 const MOST_LANES = 200;
 
-/** Bits of a node's class: the filter keeps its samples; its stacks wait. */
+/** The class of a node is the sum of these bits: the filter keeps its samples; its stack waits. */
 const KEPT = 1;
 const WAITS = 2;
 const CLASSES = 4;
@@ -62,16 +65,16 @@ function classesOf(profile, filter) {
 		| (kept[node] && isOfTimes(filter.times, waits) ? KEPT : 0));
 }
 
-/** CPU time of a sample is spread over at most this many times its length. */
+/** The CPU time of a sample is spread over at most this many times the sample's own duration. */
 const MOST_SPREAD = 4;
 
 /**
  * Sum up the samples by row and bin. A sample's weight is time that its thread spent before it. CPU
- * time may be spread over the time since the thread's previous sample, because CPUs are shared.
+ * time may be spread over the time since the thread's previous sample, because threads share CPUs.
  * Waiting time is not spread, and several waits may be reported at one time. The samples of a
- * thread are laid one before the other, so that it is never on two CPUs. Samples without a thread's
- * name may be of several threads, so they may overlap. Time before the start of the run is left
- * out.
+ * thread must not overlap, so that the thread is never on two CPUs at once. Samples without a
+ * thread's name may overlap, because they may be of several threads. Time before the start of the
+ * run is left out.
  * @param {Profile} profile @param {Uint8Array} classes by node
  * @param {Int32Array} rowOf by thread and class, -1 for none
  * @param {number} rows @param {number} bins @param {number} usPerBin
@@ -79,13 +82,14 @@ const MOST_SPREAD = 4;
 function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, usPerBin) {
 	const {count, tickUs, time, node, thread, weight} = samples;
 	const stride = bins + 2;
-	// Differences between each bin and the bin before it, so that a span of any length costs
-	// the same.
+	// Per row, the difference between each bin and the bin before it: adding a span changes
+	// only a few elements, however long the span is.
 	const steps = new Float64Array(rows * stride);
 	const scale = tickUs / usPerBin;
 	const length = periodNs / 1000 / usPerBin;
 	// The pending sample of each thread on a CPU, and of each thread that waits: its end in
-	// bins, its amount and its row. It is added when the sample before it is known.
+	// bins, its amount and its row. A sample is added only when the next earlier sample of its
+	// thread is known (the loop goes backwards in time).
 	const places = rowOf.length / CLASSES * 2;
 	const ends = new Float64Array(places).fill(bins);
 	const amounts = new Float64Array(places).fill(-1);
@@ -142,13 +146,17 @@ function accumulate({samples, periodNs, threads}, classes, rowOf, rows, bins, us
 	for (let row = 0; row < rows; row++)
 		for (let bin = 0, sum = 0; bin < bins; bin++) {
 			sum += steps[row * stride + bin];
-			// Rounding errors are left after a span has ended; make them 0.
+			// Adding and subtracting leaves rounding errors after a span's end; make
+			// them 0.
 			made[row * bins + bin] = sum > 1e-7 ? sum : 0;
 		}
 	return made;
 }
 
-/** Drop pids and tids if too many names differ. @param {string[]} names @param {number} most */
+/**
+ * Returns the names, without pids and tids if more than `most` differ. @param {string[]} names
+ * @param {number} most
+ */
 function namesOf(names, most) {
 	return new Set(names).size > most ? names.map(commOf) : names;
 }
@@ -187,8 +195,8 @@ function lanesOf(profile, waits) {
 	const within = outer.length > 1 ? 1 : 0;
 	const listed = !within ? inner : outer.flatMap(process => [process, ...inner.filter(lane => {
 		const [first] = lane.processes;
-		// Leave out a thread's lane that has all threads of its process: it repeats that
-		// lane.
+		// Leave out a lane that has all threads of its process, because it would repeat the
+		// process's lane.
 		return first === process && !(lane.processes.size === 1 && process.count === lane.count);
 	})]);
 	const shown = listed.slice(0, MOST_LANES);

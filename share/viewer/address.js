@@ -20,26 +20,32 @@ import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
 import {childrenOf, firstAlong, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
-/** Spans that differ by less are equal, because links have nine digits of them. */
+/**
+ * Visible ranges whose ends differ by less than this are equal, because links contain nine digits.
+ */
 const LEAST_SPAN = 3e-9;
 
-/** Zooms kept in an entry of the history, because browsers limit an entry's size. */
+/**
+ * Maximum number of zooms in an entry of the browser's history, because browsers limit an entry's
+ * size.
+ */
 const LONGEST_TRAIL = 100;
 
 /**
- * Levels of a box's path that are written as hashes. Of deeper levels only the count is written; a
- * reader follows them as long as each box has a single child.
+ * Maximum number of levels of a box's path that a link contains as hashes. For deeper levels the
+ * link contains only their number, which is followed while each box has a single child.
  */
 const MOST_LEVELS = 280;
-/** A longer search text, as encoded in the URL, is left out of the link. */
+/** A search text that is longer than this in the URL is left out of the link. */
 const LONGEST_QUERY = 600;
 
 /**
- * @typedef {{levels: string[], more: number}} Way path to a box: hashes of names, then the count of
- * further levels
+ * @typedef {{levels: string[], more: number}} Way path to a box: hashes of names, and the number of
+ * deeper levels
  */
 
 /**
+ * The state of the view as a link contains it.
  * @typedef {object} Place
  * @property {'' | import('./state.js').Times} times kind of time that is shown, "" for the default
  * @property {string} mark hash of the mark at which the shown stretch begins, "" for none
@@ -66,27 +72,33 @@ function decode(text) {
 	}
 }
 
-/** If all terms' texts are longer in the URL, they are written as hashes. */
+/** If the terms' texts together are longer than this in the URL, the link contains their hashes. */
 const LONGEST_TEXTS = 300;
 const LONGEST_OF = 60;
 /**
- * @type {import('./filter.js').Kind[]} kinds written as kind and text; a time is written as two
- * numbers
+ * @type {import('./filter.js').Kind[]} kinds of terms that a link contains as kind and text; a time
+ * is two numbers instead
  */
 const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse', 'recursion',
 	'inlined'];
-/** Value in a link of the kinds of terms that name nothing. @type {Record<string, string>} */
+/** Value in a link for kinds of terms that have no name. @type {Record<string, string>} */
 const DONE = {recursion: 'merged', inlined: 'folded'};
 
 /** @type {string[]} */
 const NAMES_OF_MODULES = ['module', 'hidemodule', 'collapse'];
 const MOST_TERMS = 20;
-/** Kind of the name that a view is of. @type {Record<string, import('./filter.js').Kind>} */
+/**
+ * By view, the kind of the thing that the view is of. @type {Record<string,
+ * import('./filter.js').Kind>}
+ */
 const VIEW_OF = {sandwich: 'focus', time: 'thread'};
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Hash a name to three digits, first a letter: never a number. @param {string} name */
+/**
+ * Hash a name to three characters. The first is a letter, so that no hash looks like a number.
+ * @param {string} name
+ */
 export function nameDigits(name) {
 	let hash = 0x811c9dc5;
 	for (let i = 0; i < name.length; i++)
@@ -95,10 +107,13 @@ export function nameDigits(name) {
 	return DIGITS[(hash >>> 12 & 63) % 52] + DIGITS[hash >>> 6 & 63] + DIGITS[hash & 63];
 }
 
-/** First level of a path among callees; paths among callers lack it. No box has an empty name. */
+/**
+ * First level of a path among the callees of a sandwich; paths among its callers have no such
+ * level. No box has an empty name.
+ */
 const BELOW = nameDigits('');
 
-/** @param {string[]} names on the way @returns {Way} */
+/** @param {string[]} names of the boxes along the path @returns {Way} */
 export function wayOf(names) {
 	return {levels: names.slice(0, MOST_LEVELS).map(nameDigits),
 		more: Math.max(names.length - MOST_LEVELS, 0)};
@@ -116,7 +131,8 @@ function parseWay(text) {
 }
 
 /**
- * Follow a path. Returns the deepest box found and the number of levels missing below it.
+ * Follow a path. Returns the deepest box of the path that exists, and how many levels of the path
+ * do not exist.
  * @param {import('./tree.js').Tree} tree @param {Way} way @param {(node: number) => string} nameOf
  */
 export function followWay(tree, {levels, more}, nameOf) {
@@ -136,8 +152,8 @@ export function followWay(tree, {levels, more}, nameOf) {
 }
 
 /**
- * Follow a path in a chart of time, where siblings may be of one function: prefer the box that is
- * as wide as the link's span, else use the first box along the path.
+ * Follow a path in a chart of time, where siblings may have the same function: prefer the box that
+ * covers the link's span, else use the first box along the path.
  * @param {import('./tree.js').Tree} tree @param {Way} way @param {Place['span']} span
  * @param {(node: number) => string} nameOf
  */
@@ -163,7 +179,7 @@ function spanOf({from, total}, node) {
 }
 
 /**
- * Is a box as wide as a link's span?
+ * Does a box cover exactly a link's span?
  * @param {import('./tree.js').Tree} tree @param {number} node @param {Place['span']} span
  */
 function isSpan(tree, node, span) {
@@ -172,7 +188,7 @@ function isSpan(tree, node, span) {
 }
 
 /**
- * Find the stretch that begins at a mark, by the mark's hash: its index, or -1 if there is none.
+ * Returns the index of the stretch that begins at the mark with this hash, or -1 if there is none.
  * @param {import('./state.js').Stretch[]} stretches @param {string} mark
  */
 export function findMark(stretches, mark) {
@@ -182,7 +198,8 @@ export function findMark(stretches, mark) {
 }
 
 /**
- * Hash the text of a stretch's mark; a number follows if earlier marks have that text.
+ * Returns the hash of the text of the stretch's mark. If earlier marks have the same text, their
+ * number follows.
  * @param {import('./state.js').Stretch[]} stretches @param {number} stretch index or -1
  */
 export function markDigits(stretches, stretch) {
@@ -193,13 +210,16 @@ export function markDigits(stretches, stretch) {
 	return nameDigits(text) + (nth ? `.${nth}` : '');
 }
 
-/** Hash a long text to six digits, which differ for all texts of a picture. @param {string} text */
+/**
+ * Hash a long text to six characters, enough for the texts of a picture to have different hashes.
+ * @param {string} text
+ */
 function longDigits(text) {
 	return `~${nameDigits(text)}${nameDigits(`${text}~`)}`;
 }
 
 /**
- * @param {import('./filter.js').Term} one @param {boolean} isBrief write a hash instead of its text
+ * @param {import('./filter.js').Term} one @param {boolean} isBrief write a hash instead of the text
  * @returns {string[]} its part of a link: key and value
  */
 function formatTerm({kind, value, from, to}, isBrief) {
@@ -295,7 +315,7 @@ export class Address {
 		window.addEventListener('hashchange', () => this.restore(false));
 	}
 
-	/** @returns {string[]} zooms before, from the history's entry */
+	/** @returns {string[]} earlier zooms, from the entry of the browser's history */
 	trail() {
 		return [...history.state?.trail || []];
 	}
@@ -342,12 +362,15 @@ export class Address {
 			history[asNew ? 'pushState' : 'replaceState'](
 				{trail: trail.slice(-LONGEST_TRAIL)}, '', url);
 		} catch {
-			// The browser may refuse: data: URLs, sandboxes, too many changes in a
-			// short time.
+			// The browser may refuse: for data: URLs, in sandboxes, after too many
+			// changes in a short time.
 		}
 	}
 
-	/** Show the state that the URL has. @param {boolean} first the page has just been loaded */
+	/**
+	 * Show the state that the URL describes. @param {boolean} first the page has just been
+	 * loaded
+	 */
 	async restore(first) {
 		const fragment = location.hash;
 		if (!first && fragment === formatPlace(this.place()))
@@ -366,7 +389,7 @@ export class Address {
 			state.sort = place.sort || FIRST_SORT;
 		const {filter, lacks} = this.filterOf(place);
 		const found = isSameFilter(filter, state.filter) || await navigator.show(filter, false, []);
-		// The URL changed meanwhile: another call restores that.
+		// The URL has changed meanwhile, and another call of restore() shows the new state.
 		if (fragment !== location.hash)
 			return;
 		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
@@ -387,7 +410,8 @@ export class Address {
 	}
 
 	/**
-	 * Make the filter of a link as far as this picture has its names, and list what it lacks.
+	 * Make the filter of a link from the names that this picture has, and list what the picture
+	 * lacks.
 	 * @param {Place} place
 	 */
 	filterOf({times, mark, terms, view, of}) {
@@ -416,7 +440,8 @@ export class Address {
 	}
 
 	/**
-	 * Find a link's term in this picture, with this picture's name; undefined if there is none.
+	 * Returns a link's term with the name as it is in this picture; undefined if the picture
+	 * has no such name.
 	 * @param {import('./filter.js').Term} one
 	 */
 	knownTerm(one) {
@@ -430,14 +455,15 @@ export class Address {
 		const names = ofSamples || (NAMES_OF_MODULES.includes(kind) ? profile.modules
 			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame)));
 		const known = names.find(name => (value.startsWith('~') ? longDigits(name) : name) === value)
-			// Threads of another run have other pids and tids.
+			// Compare without pids and tids, because threads of another run have
+			// others.
 			?? ofSamples?.map(commOf).find(name => name === commOf(value));
 		return known === undefined ? undefined : term(kind, known);
 	}
 
 	/**
 	 * @param {Place} place @param {boolean} first
-	 * @returns {string} text about the levels that are missing, "" for none
+	 * @returns {string} a message about the levels that the picture lacks, "" for none
 	 */
 	restoreZoom({way, span}, first) {
 		const {viewer, state, navigator} = this;

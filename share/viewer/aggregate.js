@@ -16,7 +16,8 @@ import {NONE, firstNot, layOut, sortByKey} from './tree.js';
 /** @typedef {import('./filter.js').Term} Term */
 /** @typedef {import('./tree.js').TreeColumns} TreeColumns */
 /**
- * @typedef {(frame: number, above: number) => boolean} Leaving is the frame left out below `above`?
+ * @typedef {(frame: number, above: number) => boolean} Leaving is `frame` left out if its parent's
+ * frame is `above`?
  */
 
 /** Kinds of frames, see enum calltree_frame_kind in render/calltree.h. */
@@ -28,7 +29,7 @@ export const IDLE = 9;
 // ---- weights ------------------------------------------------------------------------------------
 
 /**
- * Find the index of the first sample at `us` or later.
+ * Returns the index of the first sample at time `us` or later.
  * @param {Profile['samples']} samples @param {number} us
  */
 function sampleAt({count, time, tickUs}, us) {
@@ -41,8 +42,8 @@ export function commOf(thread) {
 }
 
 /**
- * Find the threads that a filter's terms select: 1 for each of them, by thread; null for all
- * threads.
+ * Returns, by thread, 1 if the filter's terms for threads and processes select it, else 0. Returns
+ * null if the filter has no such terms.
  * @param {Profile} profile @param {Filter} filter
  */
 export function threadsOf({threads, processes}, {terms}) {
@@ -61,8 +62,8 @@ export function needsSamples({terms, view}) {
 }
 
 /**
- * Sum up, by node, the weight of the samples that a filter's terms for time, threads and processes
- * select.
+ * Returns, by node, the weight of the samples that the filter's terms for time, threads and
+ * processes select.
  * @param {Profile} profile @param {Filter} filter
  */
 function weightsOf(profile, filter) {
@@ -84,7 +85,10 @@ function weightsOf(profile, filter) {
 	return self;
 }
 
-/** Find a term's frames: by frame, 1 for each. @param {Profile} profile @param {Term} term */
+/**
+ * Returns, by frame, 1 if the term's function or module is the frame's, else 0. @param {Profile}
+ * profile @param {Term} term
+ */
 function framesOf({frames, frameModule, modules, name}, {kind, value}) {
 	const isModules = kind.endsWith('module') || kind === 'collapse';
 	const module = modules.indexOf(value);
@@ -115,7 +119,8 @@ export function keepStacks(profile, {terms}, self) {
 // ---- frames -------------------------------------------------------------------------------------
 
 /**
- * Make the function that decides which frames a filter leaves out; null for none.
+ * Returns a function that decides which frames a filter leaves out, or null if the filter leaves
+ * out none.
  * @param {Profile} profile @param {Filter} filter @param {boolean} inTime see nodesShown()
  */
 function leavingOf(profile, {terms}, inTime) {
@@ -150,7 +155,8 @@ function leavingOf(profile, {terms}, inTime) {
 }
 
 /**
- * Number the functions, by frame: the inlined and the other copies of a function have one number.
+ * Returns, by frame, the number of its function. The inlined and the other frames of a function
+ * have the same number.
  * @param {Profile} profile
  */
 export function functionsOf({frames, frameModule, frameKind, name}) {
@@ -166,9 +172,9 @@ export function functionsOf({frames, frameModule, frameKind, name}) {
 	});
 }
 
-/** Hash table: from the number of the parent and the frame to the number of the child. */
+/** A hash table from a parent's number and a frame to the number of the child with that frame. */
 class Children {
-	/** @param {number} most children that there can be */
+	/** @param {number} most maximum number of children */
 	constructor(most) {
 		const room = 2 ** Math.ceil(Math.log2(2 * most + 2));
 		this.mask = room - 1;
@@ -193,14 +199,14 @@ class Children {
 }
 
 /**
- * Make a tree without some frames: the weight and the callees of such a frame become its caller's.
- * The tree is in depth-first order, siblings by frame.
+ * Make a tree without some frames. The weight and the callees of a frame that is left out become
+ * its caller's. The tree is in depth-first order, siblings by frame.
  * @param {Nodes} nodes @param {Leaving | null} leavesOut
- * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: append the innermost
- * frame that a stack loses behind its leaf; functions, by frame: merge recursive calls, so that a
+ * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: below its leaf, append
+ * the innermost frame that a stack loses; functions, by frame: merge recursive calls, so that a
  * function is at most once on a stack
- * @returns {Nodes & {place: Uint32Array}} place: by old node, its new node, or its caller's if it
- * is left out
+ * @returns {Nodes & {place: Uint32Array}} place: by old node, its new node, or that of its caller
+ * if it is left out
  */
 export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
 	const most = (trails ? 2 : 1) * frame.length;
@@ -245,11 +251,11 @@ function inOrder({count, frame: frames, self: selves, parent: parents}) {
 	const size = new Uint32Array(count).fill(1);
 	for (let i = count - 1; i > 0; i--)
 		size[parents[i]] += size[i];
-	// Sort all nodes by frame, then append each to its parent, which sorts the children of each
-	// parent.
+	// Sort all nodes by frame, then append each to its parent in this order, so that the
+	// children of each parent are sorted.
 	const next = new Uint32Array(count);  // by node: offset of its next child
 	const offset = new Uint32Array(count);
-	// Skip the root, which is last because its frame has the highest number.
+	// Skip the root: its frame number is the highest, so it is last in the sorted order.
 	for (const i of sortByKey(frames.subarray(0, count), frames[0] + 1).sorted.subarray(0, -1)) {
 		const above = parents[i];
 		offset[i] = 1 + next[above];
@@ -270,7 +276,7 @@ function inOrder({count, frame: frames, self: selves, parent: parents}) {
 }
 
 /**
- * Make a tree of the nodes that weigh something and of the nodes above them, in the same order.
+ * Make a tree of the nodes that have weight and of their ancestors, in the same order.
  * @param {Nodes} nodes @param {Float64Array} self their weights
  * @returns {Nodes}
  */
@@ -298,8 +304,8 @@ export function nodesWeighing({frame, parent}, self) {
 }
 
 /**
- * Find the nodes whose stacks wait: 1 for each of them, by node. The frame of kind WAIT is at the
- * leaf, or at the root if the file was merged from the leaf.
+ * Returns, by node, 1 if its stacks wait, else 0. The frame of kind WAIT is at the leaf, or at the
+ * root if the file was merged from the leaf.
  * @param {Nodes} nodes @param {Uint32Array} frameKind
  */
 export function waitingNodes({frame, parent}, frameKind) {
@@ -320,10 +326,11 @@ export function isOfTimes(times, waits) {
 }
 
 /**
- * Leave out the frames that a filter leaves out; return `nodes` itself if it leaves out none.
+ * Returns the tree without the frames that a filter leaves out; `nodes` itself if it leaves out
+ * none.
  * @param {Profile} profile @param {Filter} filter @param {Nodes} nodes
- * @param {boolean} [inTime] leave out frames of kind IDLE too: a thread is idle in a whole run, not
- * at one moment
+ * @param {boolean} [inTime] leave out frames of kind IDLE too, because they describe a thread over
+ * the whole run, not at one moment
  * @returns {Nodes & {place?: Uint32Array}} see nodesWithout()
  */
 function nodesShown(profile, filter, nodes, inTime = false) {
@@ -356,7 +363,7 @@ export function nodesOfTimes(nodes, frameKind, times) {
 }
 
 /**
- * What a filter keeps, independent of its view.
+ * The stacks that a filter keeps, independent of its view.
  * @typedef {{filter: Filter, every: Nodes, wanted: Nodes}} Kept every: of all kinds of time;
  * wanted: of the kind that the filter asks for
  */
@@ -376,8 +383,8 @@ function nodesOf(profile, filter) {
 }
 
 /**
- * List the objects that later answers use again, so their buffers must not be moved to another
- * thread.
+ * Returns the objects that later answers use again. Their buffers must not be moved to another
+ * thread, because moving would empty them here.
  * @param {Profile} profile
  */
 export function reused(profile) {
@@ -387,14 +394,19 @@ export function reused(profile) {
 /**
  * @typedef {object} Answer
  * @property {TreeColumns} every what the filter keeps, of all kinds of time
- * @property {TreeColumns} shown the part of `every` of the kind of time that is asked for; the same
- * object if that is all
- * @property {import('./sandwich.js').SandwichColumns | null} other what the view shows instead
- * @property {import('./functions.js').Functions | null} functions what a table shows
- * @property {string} of name that the view is of, chosen here if the filter has none
+ * @property {TreeColumns} shown the part of `every` with the kind of time that the filter asks for;
+ * the same object if that is all of it
+ * @property {import('./sandwich.js').SandwichColumns | null} other the sandwich that the view shows
+ * instead
+ * @property {import('./functions.js').Functions | null} functions the functions that a table shows
+ * @property {string} of name of the function or thread that the view is of, chosen here if the
+ * filter has none
  */
 
-/** Find the function of most self weight. @param {Profile} profile @param {TreeColumns} tree */
+/**
+ * Returns the name of the function with the most self weight, "" if there is none. @param {Profile}
+ * profile @param {TreeColumns} tree
+ */
 function costliestOf(profile, tree) {
 	const {frame, self} = weighFunctions(profile, tree);
 	return frame.length ? profile.name(frame[self.reduce((most, one, i) => one > self[most] ? i : most, 0)]) : '';
@@ -415,7 +427,7 @@ export function aggregate(profile, filter) {
 }
 
 /**
- * Select a filter's stacks for the chart of a thread.
+ * Returns the stacks that a filter keeps, for the chart of a thread.
  * @param {Profile} profile @param {Filter} filter @returns {import('./chart.js').Stacks}
  */
 function stacksOf(profile, filter) {
@@ -456,8 +468,9 @@ function threadInTime(profile, filter) {
 }
 
 /**
- * Weigh the samples of a filter from each mark to the next. Only the filter's kind of time, threads
- * and processes count, not its term of time nor its functions and modules.
+ * Returns, for each stretch between two marks, the weight of the samples that the filter keeps.
+ * Only the filter's kind of time, threads and processes count, not its term of time nor its
+ * functions and modules.
  * @param {Profile} profile @param {Filter} filter @returns {Float64Array} by stretch
  */
 export function weighStretches(profile, filter) {

@@ -19,29 +19,33 @@ import {clamp, layOut, widen} from './tree.js';
 /** @typedef {import('./decode.js').SampleTable} SampleTable */
 
 /**
- * Further data of a tree whose weights are microseconds and whose boxes begin at times.
+ * Additional data of a tree that is a chart of time: its weights are microseconds, and its boxes
+ * are at their times.
  * @typedef {object} Chart
  * @property {number} beginUs time at the left edge, since the start of the run
- * @property {number} mergedUs length of the stretches in each of which one stack is drawn; 0: all
- * stacks are drawn
- * @property {number[]} threads that have something to show, the busiest first
+ * @property {number} mergedUs if not 0, time is cut into stretches of this length, and one stack is
+ * drawn for each
+ * @property {number[]} threads with samples to show, the busiest first
  */
 
 /**
- * Stacks, and where the stacks of the file's nodes end among them.
+ * A tree of stacks, and for each node of the file the node of this tree at which its stack ends.
  * @typedef {object} Stacks
  * @property {Uint32Array} frame by node, parents before children
  * @property {Uint32Array} parent
  * @property {Int32Array} places by the file's node: the node here; 0 or less: not shown
  */
 
-/** If there are more boxes, merge stretches of time: STRETCHES of them at first. */
+/**
+ * With more boxes than MOST_BOXES, merge stretches of time: at first so that STRETCHES of them
+ * remain.
+ */
 const MOST_BOXES = 1 << 20;
 const STRETCHES = 1 << 18;
-/** If there are more spans, merge stretches before boxes are made. */
+/** With more spans than this, merge stretches of time before boxes are made. */
 const MOST_SPANS = 1 << 22;
 
-/** Spans of time with the stack of each, one after the other, in rising or falling order. */
+/** A list of time spans, each with its stack, that do not overlap, in rising or falling order. */
 class Spans {
 	/** @param {number} beginUs @param {number} endUs all spans are within */
 	constructor(beginUs, endUs) {
@@ -55,7 +59,8 @@ class Spans {
 	}
 
 	/**
-	 * Append a span; join it to the last one if they touch and have one stack.
+	 * Append a span. If it touches the last span and has the same stack, extend the last span
+	 * instead.
 	 * @param {number} node @param {number} from @param {number} to
 	 */
 	put(node, from, to) {
@@ -85,8 +90,8 @@ class Spans {
 	}
 
 	/**
-	 * Keep only the longest stack of each stretch, for the time of all its stacks. The spans
-	 * must be in rising order.
+	 * In each stretch, keep only the stack with the most time, for the time of all stacks in
+	 * the stretch. The spans must be in rising order.
 	 */
 	mergeStretches() {
 		const {count, from, to, node, beginUs, endUs} = this;
@@ -114,12 +119,15 @@ class Spans {
 	}
 }
 
-/** Samples of one sort to be drawn: those on a CPU, or those only known to lie before a time. */
+/**
+ * Samples of one sort that are still to be laid out: those on a CPU, or those of which only the
+ * latest possible time is known.
+ */
 class Rest {
 	/** @param {number} periodUs */
 	constructor(periodUs) {
 		this.periodUs = periodUs;
-		/** Saved time that may close gaps. */
+		/** Time of dropped samples, which may be used to close gaps. */
 		this.spareUs = periodUs;
 		this.at = Infinity;
 		/** @type {number[]} */
@@ -135,7 +143,8 @@ class Rest {
 	}
 
 	/**
-	 * Add a sample. If it is of another time, drop the samples left here and save their time.
+	 * Add a sample. If its time differs from that of the samples here, drop these and save
+	 * their time.
 	 * @param {number} at @param {number} node @param {number} length
 	 */
 	push(at, node, length) {
@@ -150,8 +159,8 @@ class Rest {
 	}
 
 	/**
-	 * Take the next sample's length, at most `room`. The last sample may be lengthened to
-	 * `room` by saved time.
+	 * Returns the length of the next sample, at most `room`; a remaining part is kept for the
+	 * next call. The last sample may be lengthened to `room` by saved time.
 	 * @param {number} room @param {boolean} isLast the other sort has no samples left
 	 */
 	take(room, isLast) {
@@ -169,7 +178,8 @@ class Rest {
 }
 
 /**
- * Lay out one thread's samples in time. Returns the spans in rising order.
+ * Lay out the samples of one thread in time, from the last to the first. Returns the spans in
+ * rising order.
  * @param {SampleTable} samples @param {number} thread @param {Int32Array} places see Stacks
  * @param {number} periodUs @param {number} beginUs @param {number} endUs
  */
@@ -210,8 +220,8 @@ function depthsOf(parent) {
 }
 
 /**
- * Make boxes of spans: neighbours in time share the boxes of the frames with which both stacks
- * begin.
+ * Make boxes from spans. Neighbours in time share the boxes of the frames that both stacks have at
+ * their root.
  * @param {Spans} spans @param {Stacks} stacks @param {Uint32Array} depths of the nodes of `stacks`
  * @param {number} beginUs @param {number} endUs @returns {TreeColumns | null} null: too many boxes
  */
@@ -269,7 +279,7 @@ export function chartOf({samples, periodNs}, stacks, threads, thread, time) {
 	const last = Math.max(samples.time[samples.count - 1] * samples.tickUs, 1);
 	const beginUs = clamp(time ? time.from : 0, 0, last - 1);
 	const endUs = clamp(time ? time.to : last, beginUs + 1, last);
-	// If the duration of a sample is unknown, draw each sample to the one before.
+	// If the duration of a sample is unknown, each sample reaches back to the one before it.
 	const spans = spansOf(samples, thread, stacks.places, periodNs / 1000 || last, beginUs, endUs);
 	const depths = depthsOf(stacks.parent);
 	let boxes = boxesOf(spans, stacks, depths, beginUs, endUs);

@@ -15,7 +15,8 @@ import {Background, performer} from './worker.js';
 /** @typedef {import('./filter.js').Filter} Filter */
 
 /**
- * Set up comparisons. Returns the functions that keys and the menu call.
+ * Set up the comparison of this picture with a file. Returns the functions that keys and the menu
+ * call.
  * @param {import('./navigate.js').Navigator} navigator
  * @param {import('./matcher.js').Matcher} matcher
  * @param {import('./search.js').SearchBox} searchBox
@@ -66,7 +67,7 @@ export function comparisons(navigator, matcher, searchBox) {
 	 * @param {Filter} filter @param {number[]} frames path to the box that fills the view
 	 */
 	async function show(profile, of, filter, frames) {
-		// The matches are frames of the other profile.
+		// Forget the search's matches, because they are frames of the other profile.
 		searchBox.finder.matches = null;
 		if (!await navigator.open(profile, profile === own ? perform : performer(profile, of), filter, frames))
 			return;
@@ -112,7 +113,7 @@ export function comparisons(navigator, matcher, searchBox) {
 		}
 	}
 
-	/** Show again what was shown before the comparison. */
+	/** End the comparison: show what was shown before it. */
 	async function leave() {
 		turn++;
 		shown = null;

@@ -4,7 +4,7 @@
 // render/embed.h. Samples are in order of time, so that those of a range are found by bisection; a
 // sample takes about a dozen bytes.
 
-// Tags of the columns: enum embed_tag in render/embed.h.
+// The columns' tags, which are those of enum embed_tag in render/embed.h.
 const TITLE = 1;
 const SUBTITLE = 2;
 const NUMBERS = 3;
@@ -95,7 +95,8 @@ function readNumbers(bytes, count) {
 }
 
 /**
- * Compute how many bytes each of `count` numbers in planes has.
+ * Returns the number of planes in a column, that is the number of bytes that each of its `count`
+ * numbers has.
  * @param {Uint8Array | undefined} bytes @param {number} count @returns {number} 0 if there are none
  */
 function planesOf(bytes, count) {
@@ -106,8 +107,8 @@ function planesOf(bytes, count) {
 }
 
 /**
- * Read numbers in planes: the lowest bytes of all numbers, then their next bytes. One loop reads
- * all planes, because most of the time for many samples is spent here.
+ * Read numbers in planes: the lowest bytes of all numbers, then the second bytes of all numbers,
+ * and so on. One loop reads all planes, because with many samples most of the time is spent here.
  * @template {Uint8Array | Uint16Array | Uint32Array} T @param {Uint8Array | undefined} bytes
  * @param {T} numbers output: its length is the count
  * @returns {T}
@@ -144,8 +145,8 @@ export function readColumns(bytes) {
 }
 
 /**
- * Replace characters that could disturb the text around them by U+FFFD. The decoder has replaced
- * bytes that are not UTF-8.
+ * Replace control characters and characters that reorder text by U+FFFD. The decoder has already
+ * replaced bytes that are not UTF-8.
  * @param {string} text
  */
 export function cleanText(text) {
@@ -250,9 +251,9 @@ function readColors(bytes) {
 }
 
 /**
- * Make the function that returns a frame's name. If each byte of all names is one character, as
- * nearly always, decode and clean all names at once, which costs as much as a few hundred names one
- * by one. Otherwise decode each name at first use.
+ * Returns a function that returns a frame's name. If each byte of the names is one character, as
+ * nearly always, decode and clean all names at once, which costs as much as decoding a few hundred
+ * names one by one. Otherwise decode each name when it is first used.
  * @param {Uint8Array} lengths @param {Uint8Array} bytes @param {number} count
  */
 function nameReader(lengths, bytes, count) {
@@ -264,7 +265,7 @@ function nameReader(lengths, bytes, count) {
 	if (starts[count] !== bytes.length)
 		throw damaged();
 	const all = cleanText(decoder.decode(bytes));
-	// A copy, so that the file's data can be freed.
+	// Copy the bytes, so that the file's data can be freed.
 	const coded = all.length === bytes.length ? null : bytes.slice();
 	/** @type {string[]} */
 	const known = new Array(count);
@@ -274,7 +275,7 @@ function nameReader(lengths, bytes, count) {
 }
 
 /**
- * Read how the picture was asked to look. A file without this column has the defaults.
+ * Read the picture's options (EMBED_VIEW). A file without this column has the defaults.
  * @param {Uint8Array | undefined} bytes
  */
 function readView(bytes) {
@@ -347,7 +348,7 @@ function readLines(column, frames, decoder) {
 	};
 }
 
-/** Indices in an entry of the legend, see render/legend.h. */
+/** Number of colour indices in an entry of the legend, see render/legend.h. */
 const LEGEND_SHADES = 3;
 
 /**
@@ -401,12 +402,15 @@ export function readNodes(columns, nodes, frames) {
  * @property {Uint32Array} node the leaf's number in the file
  * @property {Uint16Array | Uint32Array} thread
  * @property {Uint8Array | Uint32Array} weight
- * @property {Uint8Array} kind 0 on a CPU, 1 due there but never delivered, 2 waiting
+ * @property {Uint8Array} kind 0 on a CPU, 1 CPU time whose sample was never delivered, 2 waiting
  */
 
 const KINDS = 3;
 
-/** Sum up differences to times, in place. @param {Uint32Array} time @returns {Uint32Array} */
+/**
+ * Replace differences by their running sum, in place. @param {Uint32Array} time @returns
+ * {Uint32Array}
+ */
 function sumUp(time) {
 	let sum = 0;
 	for (let i = 0; i < time.length; i++)
@@ -435,7 +439,7 @@ function followThreads(node, nodes, thread, threads) {
 }
 
 /**
- * Read the samples. A file whose samples have no times has none.
+ * Read the table of samples. It is empty if the file's samples have no times.
  * @param {Map<number, Uint8Array>} columns @returns {SampleTable}
  */
 export function readSampleTable(columns) {

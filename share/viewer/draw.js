@@ -21,18 +21,24 @@ const LABELLED_MIN_PX = 24;
  * @property {string} font of labels, as CSS
  */
 
-/** Fades of a box: none; it does not match the search; it is an ancestor of the zoomed box. */
+/**
+ * Fades of a box: none; the box does not match the search; the box is an ancestor of the zoomed
+ * box.
+ */
 export const PLAIN = 0;
 export const UNMATCHED = 1;
 export const ABOVE = 2;
 const BOX_ALPHA = [1, 0.3, 0.6];
 const LABEL_ALPHA = [1, 0.6, 0.7];
 const FADES = BOX_ALPHA.length;
-/** Dashed line between an inlined box and the box that it is inlined into; see render/drawing.c. */
+/**
+ * The dashed line between an inlined box and its parent, into which it is inlined; see
+ * render/drawing.c.
+ */
 export const DASHES = [3, 2];
 export const DASH_ALPHA = 0.6;
 const DASHED_MIN_PX = 8;
-/** Narrower boxes are filled with the colour of edges, except matches. */
+/** Boxes narrower than this are filled with the colour of edges, except matches. */
 const EDGED_MIN_PX = 3;
 
 /**
@@ -44,7 +50,7 @@ function labelPlace(rowPx, fontPx) {
 }
 
 /**
- * List the boxes of a single node that are wide enough.
+ * Returns the boxes that are at least `least` wide and are not merged from several nodes.
  * @param {import('./layout.js').BoxList} boxes @param {number} width of the view
  * @param {number} least width of a box, in px
  */
@@ -99,7 +105,7 @@ export class Painter {
 	}
 
 	/**
-	 * Encode a box's colour and fade as one number.
+	 * Returns one number for a box's colour and fade.
 	 * @param {number} place index in the palette, -1 for a match
 	 * @param {number} fade
 	 */
@@ -241,8 +247,8 @@ export class Painter {
 
 // ---- colours ------------------------------------------------------------------------------------
 
-// Light or dark: the user's choice, else the browser's preference. Higher contrast and forced
-// colours: the browser's settings. The colours are in viewer.css and in the file's data.
+// Light or dark: by the user's choice, else by the browser's preference. Higher contrast and forced
+// colours: by the browser's settings. The colours are in viewer.css and in the file's data.
 
 const DARK = '(prefers-color-scheme: dark)';
 const CONTRAST = '(prefers-contrast: more)';

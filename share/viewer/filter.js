@@ -7,7 +7,8 @@
 import {formatSeconds} from './text.js';
 
 /**
- * A sample must match one of the terms for threads and processes, and all other terms.
+ * The kinds of a filter's terms. A filter keeps a sample that matches at least one of the terms for
+ * threads and processes, and all other terms.
  *   time       samples from one time to another
  *   thread     samples of threads of that name, with or without pid and tid
  *   process    samples of processes of that name, with or without pid
@@ -26,10 +27,9 @@ import {formatSeconds} from './text.js';
 /**
  * @typedef {object} Term
  * @property {Kind} kind
- * @property {string} value text that it names; for a time the text of the mark at which it begins,
- * or ""
- * @property {number} from microseconds, included; for times only
- * @property {number} to not included
+ * @property {string} value the name; for a time, the text of the mark at which it begins, or ""
+ * @property {number} from begin in microseconds, inclusive; for times only
+ * @property {number} to end in microseconds, exclusive
  */
 
 /**
@@ -39,7 +39,10 @@ import {formatSeconds} from './text.js';
  */
 export const VIEWS = /** @type {View[]} */ (['graph', 'sandwich', 'table', 'time']);
 
-/** Version whose weights are shown; "": both. @typedef {'' | 'old' | 'new'} Side */
+/**
+ * In a comparison, the version whose weights are shown; "": both. @typedef {'' | 'old' | 'new'}
+ * Side
+ */
 export const SIDES = /** @type {Side[]} */ (['', 'old', 'new']);
 
 /**
@@ -48,7 +51,7 @@ export const SIDES = /** @type {Side[]} */ (['', 'old', 'new']);
  * @property {Term[]} terms
  * @property {View} view
  * @property {string} of name of the function or thread that the view is of, "" for none
- * @property {Side} [side] in a comparison
+ * @property {Side} [side] the version that is shown, in a comparison
  */
 
 /** A filter has at most one term of each of these kinds. */
@@ -87,7 +90,10 @@ export function isSameFilter(a, b) {
 	return a.view === b.view && a.of === b.of && keepSame(a, b);
 }
 
-/** Add a term, or replace the one of its kind. @param {Filter} filter @param {Term} added */
+/**
+ * Returns the filter with a term added; it replaces a term of the same kind if there may be only
+ * one. @param {Filter} filter @param {Term} added
+ */
 export function withTerm(filter, added) {
 	return {...filter, terms: [...filter.terms.filter(one => !isSame(one, added)
 		&& !(SINGLE.includes(added.kind) && one.kind === added.kind)), added]};

@@ -14,8 +14,8 @@ import {frameTotals} from './tree.js';
 /** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by row */
 
 /**
- * Compute a node's weight without its callees. In a tree that was merged from the leaf only the
- * root's children have such a weight: their total.
+ * Returns a node's self weight, which excludes its callees. In a tree merged from the leaf, only
+ * the root's children have self weight: their total.
  * @param {import('./tree.js').TreeColumns} tree @param {number} node @param {boolean} isReversed
  */
 export function selfAt({self, total, parent}, node, isReversed) {
@@ -23,7 +23,7 @@ export function selfAt({self, total, parent}, node, isReversed) {
 }
 
 /**
- * Weigh all functions of a tree.
+ * Compute the self and total weight of all functions of a tree.
  * @param {import('./decode.js').Profile} profile @param {import('./tree.js').TreeColumns} tree
  * @returns {Functions} each stack counts once in a function's total
  */
@@ -47,7 +47,7 @@ export const COLUMNS = /** @type {[string, By, string][]} */ ([
 	['Self', 'self', 'amount'], ['Self %', 'self', 'share'], ['Total', 'total', 'amount'],
 	['Total %', 'total', 'share']]);
 
-/** Column and direction of sorting, as links have them. */
+/** The columns and directions of sorting, as links contain them. */
 export const SORTS = BY.flatMap(by => [`${by}-falling`, `${by}-rising`]);
 export const FIRST_SORT = 'self-falling';
 
@@ -57,8 +57,8 @@ export function risesFirst(by) {
 }
 
 /**
- * List the rows of a table in order: numbers of the functions that are shown; during a search only
- * those with a match. If the sorted column is equal, the larger total comes first.
+ * Returns the numbers of the functions that the table shows, in order; during a search only those
+ * that match. If two are equal in the sorted column, the one with the larger total comes first.
  * @param {State} state @param {import('./search.js').Finder} finder
  */
 export function functionsShown(state, {matches}) {
@@ -74,8 +74,8 @@ export function functionsShown(state, {matches}) {
 }
 
 /**
- * Write the cells of a function's row. A cell is a list of texts.
- * @param {State} state @param {number} i of a function
+ * Returns the cells of a function's row. A cell is a list of texts.
+ * @param {State} state @param {number} i number of the function
  */
 export function cellsOf(state, i) {
 	const {frame, self, total} = /** @type {Functions} */ (state.functions);
@@ -84,7 +84,10 @@ export function cellsOf(state, i) {
 	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])], ...weights];
 }
 
-/** Name a frame's module, else its kind. @param {State} state @param {number} frame */
+/**
+ * Returns the name of a frame's module or, without a module, of its kind. @param {State} state
+ * @param {number} frame
+ */
 function originIn({profile}, frame) {
 	return profile.frameKind[frame] === INLINED ? profile.modules[profile.frameModule[frame]]
 		: originOf(profile, frame);

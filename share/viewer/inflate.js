@@ -15,7 +15,7 @@ export function bytesOf(text) {
 }
 
 /**
- * Decode and inflate text. A piece is decoded only when the stream has room for it, to save memory.
+ * Decode and inflate text. To save memory, a piece is decoded only when the stream asks for more.
  * @param {string[]} pieces of base64, each of them whole bytes
  * @param {'deflate' | 'gzip'} [format] @returns {Promise<Uint8Array>}
  */

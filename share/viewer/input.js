@@ -8,7 +8,10 @@
 
 const REST_MS = 200;
 
-/** Defer `act` to the next frame, once for all calls until then. @param {() => void} act */
+/**
+ * Returns a function that calls `act` in the browser's next frame, once for all calls until then.
+ * @param {() => void} act
+ */
 export function oncePerFrame(act) {
 	let request = 0;
 	return () => {
@@ -20,7 +23,8 @@ export function oncePerFrame(act) {
 }
 
 /**
- * Make a function that calls `act` when it has not been called again for `restMs`.
+ * Returns a function that calls `act` after `restMs` milliseconds in which the function was not
+ * called again.
  * @param {() => void} act @param {number} [restMs]
  */
 export function whenResting(act, restMs = REST_MS) {
@@ -33,7 +37,7 @@ export function whenResting(act, restMs = REST_MS) {
 
 // ---- keys ---------------------------------------------------------------------------------------
 
-/** Keys, what they do, and their actions. @type {[string, string, string][]} */
+/** Keys, descriptions, and names of their actions. @type {[string, string, string][]} */
 export const KEYS = [
 	['\u2190 \u2192', 'sibling to the left, to the right', 'left right'],
 	['\u2191 \u2193', 'parent and widest child, as the graph stands', 'up down'],
@@ -92,8 +96,8 @@ export function moveFocus(items, key) {
 }
 
 /**
- * Find the action of a key, "" for none. Keys with Ctrl, Alt or Meta are left to the browser,
- * except the ones named here.
+ * Returns the action of a key, "" for none. Keys with Ctrl, Alt or Meta are left to the browser,
+ * except those in this function.
  * @param {KeyboardEvent} event
  * @param {'field' | 'button' | ''} within kind of the element that has the focus
  */
@@ -225,16 +229,16 @@ export function listenToPointers(canvas, gestures) {
 	});
 	canvas.addEventListener('pointerup', event => fingers.release(event, false));
 	canvas.addEventListener('pointercancel', event => fingers.release(event, true));
-	// Otherwise the click that a browser makes of the touch would hit the menu, which is open
-	// by now.
+	// Without preventDefault(), the browser would turn the touch into a click, which would hit
+	// the menu that is already open.
 	canvas.addEventListener('touchend', event => {
 		if (fingers.held)
 			event.preventDefault();
 	});
 	canvas.addEventListener('contextmenu', event => {
 		event.preventDefault();
-		// For a finger, the menu opens when the finger is lifted. The browser's own menu,
-		// prevented above, would end the touch.
+		// For a finger, the menu opens when the finger is lifted. preventDefault() above
+		// suppresses the browser's own menu, which would end the touch.
 		if (!fingers.down.size)
 			gestures.menu(event.clientX, event.clientY);
 	});

@@ -11,8 +11,8 @@ import {NONE, ONE_WAY, UNKNOWN, widen} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 /**
- * @typedef {{frame: number, first: number, count: number, weight: number}} Group range of stacks
- * with one next frame
+ * @typedef {{frame: number, first: number, count: number, weight: number}} Group a range of stacks
+ * whose next frames are equal
  */
 
 /** Make arrays with room for a number of nodes. @param {number} room */
@@ -32,22 +32,25 @@ function makeColumns(room) {
 }
 
 /**
- * Ends from which stacks are inverted, if these are not the leaves: see sandwich.js.
+ * Where the inversion starts, if not at the leaves: see sandwich.js.
  * @typedef {object} Start
  * @property {Uint32Array} ends nodes of the base; all stacks through such a node count as one stack
  * that ends there
  * @property {import('./tree.js').TreeColumns} columns nodes that the tree has from the start
  */
 
-/** Invert a tree; expand() adds nodes. @param {Tree} base @param {Start} [start] @returns {Tree} */
+/**
+ * Invert a tree: callers become children. The nodes are added by expand() when they are needed.
+ * @param {Tree} base @param {Start} [start] @returns {Tree}
+ */
 export function invertTree(base, start) {
-	// By stack: the node at which it ends, and the node that its inversion has reached.
+	// By stack: the node at which the stack ends, and the node that its inversion has reached.
 	const ends = start ? start.ends.slice()
 		: Uint32Array.from(base.self, (_, node) => node).filter(node => base.self[node] > 0);
 	const reached = start ? ends.map(node => base.parent[node]) : ends.slice();
 	const weights = start ? base.total : base.self;
-	// By frame, the index of its group in groupStacks(). The root's frame number is the count
-	// of frames.
+	// By frame: the index of its group in groupStacks(). The array's length is the number of
+	// frames, which is the root's frame number.
 	const placeOf = new Int32Array(base.frame[0]).fill(NONE);
 	const columns = makeColumns(1024);
 	/** @type {Tree} */
@@ -75,8 +78,8 @@ export function invertTree(base, start) {
 			for (let i = columns.child[node]; i >= 0; i = columns.sibling[i])
 				if (tree.hasMatch(i, marks))
 					return true;
-			// If the children are unknown, check the remaining frames of the node's
-			// stacks.
+			// If the children are not known yet, check the remaining frames of the
+			// stacks through this node.
 			for (let k = columns.first[node]; columns.child[node] === UNKNOWN && k < columns.last[node]; k++)
 				if (stacks[reached[k]])
 					return true;
@@ -109,7 +112,7 @@ export function invertTree(base, start) {
 			addChild(node, group);
 	}
 
-	/** Add the nodes that the tree has from the start; they share its root. */
+	/** Add the nodes that the tree has from the start; their root becomes the tree's root. */
 	function addKnown(/** @type {any} */ known) {
 		while (tree.nodes < known.nodes)
 			add(0, 0);
@@ -118,7 +121,7 @@ export function invertTree(base, start) {
 		columns.child[root] = UNKNOWN;
 	}
 
-	/** Add a child to the right of the node's last child. */
+	/** Add a child after the node's last child. */
 	function addChild(/** @type {number} */ node, /** @type {Group} */ group) {
 		const child = add(node, group.first);
 		const left = columns.child[node] === NONE ? NONE : child - 1;
@@ -131,14 +134,14 @@ export function invertTree(base, start) {
 		columns.frame[child] = group.frame;
 		columns.last[child] = group.first + group.count;
 		columns.total[child] = group.weight;
-		// Only the root's children have self weight, because their frames ran; the frames
-		// below are callers.
+		// Only the root's children have self weight: they are the leaves of the stacks.
+		// Deeper nodes are their callers.
 		columns.self[child] = node === 0 && !start ? group.weight : 0;
 	}
 
 	/**
-	 * Group a range of stacks by the frame that they have reached, and move the stacks so that
-	 * the heaviest group is first. Stacks without further frames come last.
+	 * Group a range of stacks by the frame that their inversion has reached, and reorder the
+	 * range: the heaviest group first, stacks without further frames last.
 	 * @returns {Group[]}
 	 */
 	function groupStacks(/** @type {number} */ first, /** @type {number} */ count) {
@@ -164,7 +167,8 @@ export function invertTree(base, start) {
 			group.first = at;
 			return at + group.count;
 		}, first);
-		// Move each stack to the next index of its group, which keeps the order of stacks.
+		// Move each stack to the next index of its group. Stacks of a group keep their
+		// order.
 		const next = Uint32Array.from(groups, group => group.first);
 		let ended = first + more;
 		for (let k = 0; k < count; k++) {

@@ -13,14 +13,15 @@ import {layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 
-/** Most bytes of a file, and of its data when inflated. */
+/** Maximum size in bytes of a file, and of its data when inflated. */
 const MOST_TEXT = 2 ** 28;
 const MOST_DATA = 2 ** 27;
 
 /**
- * Colours of verdicts, of the light and the dark theme, as in render/palette.c: three greys,
- * slower, slower by others, faster, faster by others, new, gone. The first pair is red and blue,
- * the second is for colour-blind users too. They precede all other colours of the palette.
+ * Colours of the results of comparing a function, for the light and the dark theme, as in
+ * render/palette.c: three greys, slower, slower by others, faster, faster by others, new, gone. The
+ * first pair of palettes is red and blue; colour-blind users can read the second one, too. In the
+ * joined profile these colours precede all others.
  */
 const UNTOLD_COLORS = ['c9cacdd0d2d4d7d9dc', '3c3d3f434445494a4c'];
 const PAIRS = [
@@ -38,7 +39,7 @@ const THREAD = 5;
 // ---- a file -------------------------------------------------------------------------------------
 
 /**
- * Inflate at most MOST_DATA bytes, because damaged or hostile data may inflate without end.
+ * Inflate, and fail after MOST_DATA bytes, because damaged or hostile data may inflate without end.
  * @param {string[]} pieces of base64
  * @returns {Promise<Uint8Array>}
  */
@@ -74,10 +75,12 @@ async function readPicture(file) {
 
 // ---- names --------------------------------------------------------------------------------------
 
-/** Longest suffix of a name that is checked for a compiler's copies. */
+/** Number of characters at the end of a name in which suffixes of compilers are searched. */
 const TAIL = 80;
 
-/** Drop suffixes of a compiler's copies from a name, as cli/symbols/demangle.c does. */
+/**
+ * Drop the suffixes that compilers give to copies of a function, as cli/symbols/demangle.c does.
+ */
 function withoutCopies(/** @type {string} */ name) {
 	const clone = name.indexOf(' [clone ');
 	if (clone >= 0 && name.endsWith(']') && !name.includes(']:', clone))
@@ -92,12 +95,12 @@ function withoutCopies(/** @type {string} */ name) {
 	return name;
 }
 
-/** Separator of texts: a byte that no text has. */
+/** Separator between texts: a character that no text contains. */
 const BETWEEN = '\0';
 
 /**
- * Join the frames of both profiles: returns the joined frames in the order of their names, and for
- * each profile the joined frame by frame.
+ * Join the frames of both profiles. Returns the joined frames in the order of their names, and for
+ * each profile an array from its frames to joined frames.
  * @param {Profile[]} profiles
  */
 function joinFrames(profiles) {
@@ -119,8 +122,8 @@ function joinFrames(profiles) {
 		});
 	});
 	/**
-	 * @type {Map<string, {sides: number, shared: number}>} shared: nodes without names in both
-	 * profiles, less those in one
+	 * @type {Map<string, {sides: number, shared: number}>} shared: number of nodes with an
+	 * unnamed address that both profiles have, minus those that only one has
 	 */
 	const modules = new Map();
 	for (const {module, sides, kind, nodes} of every.values()) {
@@ -131,7 +134,8 @@ function joinFrames(profiles) {
 	}
 	const keys = known.map(side => side.map(({name, module, kind}) => {
 		const {sides, shared} = /** @type {any} */ (modules.get(module));
-		// Use addresses as names only if both modules have mostly the same addresses.
+		// Use addresses as names only if the module has mostly the same addresses in both
+		// profiles.
 		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : withoutCopies(name),
 			sides === 3 || kind === WAIT ? module : '', kind].join(BETWEEN);
 	}));
@@ -146,8 +150,8 @@ function joinFrames(profiles) {
 // ---- stacks -------------------------------------------------------------------------------------
 
 /**
- * The members in which the profile of a comparison differs from this picture's, as the worker posts
- * them.
+ * The members in which the profile of a comparison differs from this picture's profile. The worker
+ * posts them.
  * @typedef {Awaited<ReturnType<typeof compare>>} Joined
  */
 
@@ -171,8 +175,8 @@ function unitOf({periodNs, timeName, countName}) {
  */
 
 /**
- * Join this picture and another file: the kind of time that is asked for, over the whole run, in
- * this picture's units.
+ * Join this picture and another file. The result has one kind of time over the whole runs, in this
+ * picture's units.
  * @param {Profile} profile @param {Wanted} wanted
  */
 export async function compare(profile, {file, times, isOld}) {
@@ -196,7 +200,7 @@ export async function compare(profile, {file, times, isOld}) {
 			all.parent[firsts[side] + i] = parent[i] && firsts[side] + parent[i];
 		}
 	});
-	// Processes and threads of two runs differ, so their frames are left out.
+	// Leave out the frames of processes and threads, because those of two runs differ.
 	const {place, ...tree} = nodesWithout(all, one => [PROCESS, THREAD, IDLE].includes(frames[one].kind));
 	const sides = parts.map(({self}, side) => {
 		const weights = new Float64Array(tree.frame.length);

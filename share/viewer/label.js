@@ -9,7 +9,10 @@ const FEWEST_OF_BOTH_ENDS = 6;
 const FEWEST_BEFORE = 2;
 const FEWEST_OF_ADDRESS = 4;
 
-/** Does the '<' at `i` open template arguments? @param {string} name @param {number} i */
+/**
+ * Does the '<' at `i` open template arguments? Otherwise it is part of a name. @param {string} name
+ * @param {number} i
+ */
 function opensArguments(name, i) {
 	let back = i;
 	while (back > 0 && name[back - 1] === '<')
@@ -29,8 +32,8 @@ function isOperator(name, end) {
 }
 
 /**
- * Find the end of the parameters that begin with the '(' at `i`; 0 if these are no parameters or
- * they are never closed.
+ * Returns the end of the parameters that begin with the '(' at `i`; 0 if the '(' begins something
+ * else or is never closed.
  * @param {string} name @param {number} i
  */
 function parametersEnd(name, i) {
@@ -102,7 +105,10 @@ const ADDRESS_MARK = 3;
 const ADDRESS = /^\[.*?(\+0x[0-9a-f]+\])$/;
 const BEGINS_NAME = /^(?!operator\(\))[\w~$\u0080-\uffff]/;
 
-/** Find where a function's own name begins in its short name. @param {string} name */
+/**
+ * Returns where a function's own name begins in its short name, after namespaces and classes.
+ * @param {string} name
+ */
 function ownStart(name) {
 	let own = 0;
 	let depth = 0;
@@ -118,7 +124,10 @@ function ownStart(name) {
 	return own;
 }
 
-/** A text and its width up to each of its characters. */
+/**
+ * A text, and for each of its characters the width from the text's beginning up to the character's
+ * end.
+ */
 class Measured {
 	/** @param {string} text @param {(character: string) => number} measure */
 	constructor(text, measure) {
@@ -132,7 +141,7 @@ class Measured {
 			this.widths[i + 1] = this.widths[i] + measure(character);
 		});
 		const address = text.match(ADDRESS);
-		/** The text ends in an address. */
+		/** Does the text end in an address? */
 		this.isAddress = address !== null;
 		this.own = this.ends.indexOf(address ? text.length - address[1].length : ownStart(text));
 	}
@@ -143,7 +152,7 @@ class Measured {
 	}
 
 	/**
-	 * Find the end of the longest part that begins at `from` and fits.
+	 * Returns the end of the longest part that begins at `from` and is at most `width` wide.
 	 * @param {number} from @param {number} width
 	 */
 	endThatFits(from, width) {
@@ -160,7 +169,8 @@ class Measured {
 	}
 
 	/**
-	 * Find the start, not before `first`, of the longest part that ends with the text and fits.
+	 * Returns the start, not before `first`, of the longest end of the text that is at most
+	 * `width` wide.
 	 * @param {number} first @param {number} width
 	 */
 	startThatFits(first, width) {
@@ -170,7 +180,10 @@ class Measured {
 		return from;
 	}
 
-	/** Count leading characters shared with another text. @param {string} text */
+	/**
+	 * Returns the number of leading characters that another text shares; 0 if the texts are
+	 * equal. @param {string} text
+	 */
 	sharedWith(text) {
 		let same = 0;
 		let i = 0;
@@ -184,7 +197,7 @@ class Measured {
 	}
 
 	/**
-	 * Join two parts of the text, with an ellipsis for each part that is missing. Returns "" if
+	 * Returns the two parts of the text joined, with an ellipsis for each missing part; "" if
 	 * too few characters are left.
 	 * @param {number} head @param {number} headEnd @param {number} tail @param {number} tailEnd
 	 */
@@ -217,7 +230,10 @@ export class Labels {
 		this.known = new Map();
 	}
 
-	/** Find a name in the cache, or measure it. @param {string} name */
+	/**
+	 * Returns the measured name from the cache; measures it at the first call. @param {string}
+	 * name
+	 */
 	look(name) {
 		let known = this.known.get(name);
 		if (!known)
@@ -232,7 +248,7 @@ export class Labels {
 		return known.short ||= new Measured(shortName(name), this.measure);
 	}
 
-	/** Fit a text that is not a name. @param {string} text @param {number} width */
+	/** Cut a text that is not a name to `width`. @param {string} text @param {number} width */
 	fitText(text, width) {
 		const {whole} = this.look(text);
 		return whole.widthFrom(0) <= width ? text
@@ -241,7 +257,7 @@ export class Labels {
 	}
 
 	/**
-	 * Fit a name into a width.
+	 * Shorten a name to `width`.
 	 * @param {string} name @param {number} width
 	 * @param {string[]} [beside] names of the boxes to the left and right
 	 * @returns {string} "" when nothing useful fits
@@ -267,8 +283,8 @@ export class Labels {
 	}
 
 	/**
-	 * Keep both ends of a function's own name, or the part by which it differs from its
-	 * neighbours.
+	 * Cut a function's own name: keep both ends, or the part that differs from the names in
+	 * `beside`.
 	 * @param {Measured} short @param {number} room @param {string[]} beside
 	 */
 	fitOwn(short, room, beside) {
