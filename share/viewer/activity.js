@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What ran when: compute how many CPUs were in use over time, for the samples that a filter keeps
-// and for all samples: of the whole run, and of each process and thread. Uses no DOM, so it runs in
-// the worker for all but small pictures.
+// Compute how many CPUs were in use over time, for all samples and for those that a filter keeps:
+// in the whole run, and by each process and thread. This file uses no DOM, so it runs in the worker
+// for all but small pictures.
 
 import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
 

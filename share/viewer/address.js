@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The state of the view as the fragment of the URL, so that it can be shared, reloaded and gone
-// back to; and the browser's history, which is the viewer's only history. Only differences from the
-// file's defaults are written, at most 2,000 characters:
+// Write the state of the view to the fragment of the URL and restore it, so that a view can be
+// shared and reloaded, and the Back button works. The browser's history is the viewer's only
+// history. Only differences from the file's defaults are written, at most 2,000 characters:
 //
 //   #times=waits&mark=Zk1&inlined=folded&focus=main&hide=memcpy&thread=worker&time=1.5-2.25
 //   #box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark&search=text&regex&case

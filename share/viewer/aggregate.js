@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// From the table of samples to the stacks that are shown: which samples a filter keeps, what they
-// weigh by node, and which frames of their stacks are left out. Uses no DOM: runs in the worker, or
-// on the page if that is faster.
+// Compute the stacks that are shown from the table of samples: select the samples that a filter
+// keeps, add up their weights by node, and leave out frames. This file uses no DOM: it runs in the
+// worker, or on the page if that is faster.
 
 import {chartOf} from './chart.js';
 import {SIDES, keepSame, term} from './filter.js';

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// One thread's samples in order of time: when it ran or waited on which stack, as boxes as wide as
-// that lasted. Uses no DOM, see aggregate.js.
+// Make the chart of one thread in order of time: boxes show when the thread ran or waited on which
+// stack, and their widths are durations. This file uses no DOM, see aggregate.js.
 //
-// A sample has the time at which it was taken, and a weight: the time before it for which it
-// stands. So a sample is drawn from its own time to the left, into time that is still free. A
+// A sample has the time at which it was taken, and a weight: the span of time before it that it
+// represents. So a sample is drawn from its own time to the left, into time that is still free. A
 // sample on a CPU says that the thread ran just then. A sample of a wait covers all waiting since
 // the previous check of the thread, so it is drawn around the samples on a CPU.
 //
-// Kernels take samples at their own ticks, so a weight may be larger than the time since the previous
-// sample of the same sort (CPU or wait). What does not fit between the two is kept, and fills gaps at
-// later samples. So at most the measured time of each sort is drawn, plus one period. A gap means
-// that the thread did not run or that its stack is unknown.
+// Kernels take samples at their own ticks, so a weight may be larger than the time since the
+// previous sample of the same sort (CPU or wait). The part that does not fit is saved, and fills
+// gaps at other samples. So at most the measured time of each sort is drawn, plus one period. A gap
+// means that the thread did not run or that its stack is unknown.
 
 import {clamp, layOut, widen} from './tree.js';
 

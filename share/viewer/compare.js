@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Compare this picture with another one, which is dropped on the page or chosen: show both as one
-// tree, exchange them, leave the comparison, and say in a line what is compared. join.js and
-// shifts.js do the comparison itself.
+// The user interface of comparing this picture with another file, which is dropped on the page or
+// chosen: show both as one tree, exchange old and new, end the comparison, and describe it in a
+// line. join.js and shifts.js compute the comparison.
 
 import {cleanText} from './decode.js';
 import {SIDES} from './filter.js';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Which part of a profile is shown, as a list of terms: each is one chip beside the crumbs, one
-// part of the link and one step of the browser's history. Terms name functions, modules and threads
-// by their texts, so that a link works in another run's picture.
+// The filter, a list of terms that says which part of a profile is shown. Each term is one chip
+// beside the crumbs, one part of the link and one step of the browser's history. Terms name
+// functions, modules and threads by their texts, so that a link works in another run's picture.
 
 import {formatSeconds} from './text.js';
 

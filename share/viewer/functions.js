@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What functions weigh by themselves and with all their callees: computed, sorted, and as text.
-// Uses no DOM.
+// Compute, sort and write as text the self weights and total weights of functions. This file uses
+// no DOM.
 //
-// A row is a name in a module, inlined or not, because a compiler decides for each call whether it
-// inlines a function, and that does not matter for what the function costs.
+// A row is a function, that is a name in a module, whether its calls are inlined or not: the
+// compiler decides this call by call, and it does not matter for the function's cost.
 
 import {INLINED, functionsOf} from './aggregate.js';
 import {amountsOf, formatPercent, originOf} from './text.js';

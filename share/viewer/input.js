@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Turn keys and pointer events into actions: the keys, as the sheet of keys lists them; pointing,
-// clicks, taps, dragging, pinching. The browser itself scrolls up and down. Work that many events
-// in a row ask for is deferred to the next frame, or until they end.
+// clicks, taps, dragging, pinching. The browser itself scrolls up and down. Work for a burst of
+// events is done once, in the next frame or after the last event.
 
 // ---- when ---------------------------------------------------------------------------------------
 

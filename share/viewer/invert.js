@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The stacks of a tree merged from their other end. Only the nodes that are needed are built,
-// because the inverted tree can have as many nodes as all stacks have frames.
+// Merge the stacks of a tree from their other end: the inverted tree. Only the nodes that are
+// needed are built, because the inverted tree can have as many nodes as all stacks have frames.
 //
 // A node is a range of stacks; the stacks of a node at depth N have N frames in common. expand()
 // sorts the range by the next frame, which makes the children. Stacks outside of the range do not

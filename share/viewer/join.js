@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Read another picture's file, and join its stacks and this picture's to one tree, under names that
-// both have, as `flamerun diff` does: see cli/compare/sides.c. The data is searched in the file's
-// text; the file is never opened as a document, so no script of it runs. Uses no DOM: runs in the
-// worker.
+// Read another picture's file, and join its stacks and this picture's stacks to one tree with
+// common names, as `flamerun diff` does: see cli/compare/sides.c. The data is found by a search in
+// the file's text; the file is never opened as a document, so none of its scripts run. This file
+// uses no DOM and runs in the worker.
 
 import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Find which boxes are on screen and where. The cost depends on pixels, not nodes, because subtrees
-// that are narrow or out of sight are skipped whole. The list is reused, so that an animation makes
-// no garbage.
+// Find the boxes that are on screen and their positions. The cost depends on the number of pixels,
+// not of nodes, because subtrees that are narrow or out of sight are skipped. The list of boxes is
+// reused, so that an animation makes no garbage.
 
 import {NONE, UNKNOWN, nodeAfter, rowOf, widen} from './tree.js';
 
@@ -20,21 +20,23 @@ import {NONE, UNKNOWN, nodeAfter, rowOf, widen} from './tree.js';
  * @property {number} [until] performance.now() after which unknown children are not expanded
  */
 
-/** Boxes for which a list has room at first. */
+/** Initial room of a list, in boxes. */
 const ROOM = 2048;
 
 export class BoxList {
 	constructor() {
 		this.count = 0;
-		/** For a merged run, its first node. */
+		/** The box's node; the first node of a merged box. */
 		this.node = new Uint32Array(ROOM);
 		this.row = new Uint32Array(ROOM);
-		/** In CSS pixels; may be outside of the view. */
+		/** Edges in CSS pixels; they may be outside of the view. */
 		this.left = new Float64Array(ROOM);
 		this.right = new Float64Array(ROOM);
-		/** 1 for a run of boxes that are too narrow to be drawn. */
+		/**
+		 * 1 for a merged box, which stands for neighbours that are too narrow to be drawn.
+		 */
 		this.merged = new Uint8Array(ROOM);
-		/** 1 for a merged run that contains something marked. */
+		/** 1 for a merged box that contains a marked node. */
 		this.marked = new Uint8Array(ROOM);
 	}
 
@@ -55,13 +57,16 @@ export class BoxList {
 	}
 }
 
-/** By row, the run of narrow boxes at its end so far; `right` is -Infinity if there is none. */
+/**
+ * For each row, the merged box that narrow boxes form at the current end of the row; `right` is
+ * -Infinity if there is none.
+ */
 class Runs {
 	/**
 	 * @param {number} rows @param {BoxList} boxes @param {number} narrowest
 	 * @param {number} width
-	 * @param {boolean} isSparse there are gaps between boxes, so a narrow box is drawn even if
-	 * it stands alone
+	 * @param {boolean} isSparse boxes have gaps between them, so a narrow box is drawn even if
+	 * it has no narrow neighbours
 	 */
 	constructor(rows, boxes, narrowest, width, isSparse) {
 		this.node = new Uint32Array(rows);
@@ -76,7 +81,8 @@ class Runs {
 	}
 
 	/**
-	 * Add a narrow box to the run of its row; begin a new run if there is a gap before the box.
+	 * Add a narrow box to the merged box of its row. If there is a gap before the narrow box,
+	 * begin a new merged box.
 	 * @param {number} row @param {number} node @param {number} left @param {number} right
 	 * @param {boolean} marked
 	 */
@@ -105,15 +111,15 @@ class Runs {
  * List the boxes on screen.
  * @param {import('./tree.js').Tree} tree @param {View} view
  * @param {BoxList} boxes output, overwritten: rows interleaved, each row from left to right
- * @returns {boolean} whether all children that matter are known
+ * @returns {boolean} false if time ran out before all children on screen were known
  */
 export function visibleBoxes(tree, view, boxes) {
 	const {width, firstRow, lastRow, narrowest, isMarked = null, isClosed = null, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest, width, Boolean(tree.chart));
 	let complete = true;
-	// A sandwich has two lists of children: callers in the rows before its root, callees after
-	// it.
+	// Node 0 of a sandwich has two lists of children: callers, in the rows before its own, and
+	// callees, in the rows after it.
 	const {rootRow, callers, callees} = tree;
 	let rest = rootRow < lastRow ? callees : NONE;
 	boxes.count = 0;
@@ -144,8 +150,8 @@ export function visibleBoxes(tree, view, boxes) {
 				}
 			}
 		}
-		// Siblings to the right of a box that is beyond the right edge are beyond it too:
-		// skip them.
+		// If a box begins beyond the right edge, so do its siblings to the right: skip
+		// them.
 		if (next === NONE)
 			next = nodeAfter(tree, left < width ? i : tree.parent[i]);
 		if (next === NONE) {
@@ -160,9 +166,11 @@ export function visibleBoxes(tree, view, boxes) {
 }
 
 /**
- * Find the boxes to the left and to the right of a box in its row.
- * @param {BoxList} boxes @param {number[]} among boxes that count, each row's from left to right
- * @returns {(box: number) => number[]} for one of them, the nearest others
+ * Returns a function that finds the neighbours of a box in its row.
+ * @param {BoxList} boxes @param {number[]} among boxes that can be neighbours, from left to right
+ * in each row
+ * @returns {(box: number) => number[]} for one of these boxes, the nearest ones to its left and
+ * right
  */
 export function neighbours({row}, among) {
 	/** @type {number[][]} by row */
@@ -179,7 +187,10 @@ export function neighbours({row}, among) {
 	};
 }
 
-/** Find the first and the last row of boxes. @param {BoxList} boxes @returns {[number, number]} */
+/**
+ * Returns the first and the last row that have boxes. @param {BoxList} boxes @returns {[number,
+ * number]}
+ */
 export function rowsOf({count, row}) {
 	let first = count ? row[0] : 0;
 	let last = first;
@@ -191,8 +202,8 @@ export function rowsOf({count, row}) {
 }
 
 /**
- * Compute a box's left edge on screen, cut to the view. Edges of wide boxes are on whole pixels,
- * with one pixel between neighbours; edges of narrow boxes are not rounded.
+ * Returns a box's left edge on screen, limited to the view. Edges of wide boxes are on whole
+ * pixels, with one pixel between neighbours; edges of narrow boxes are not rounded.
  * @param {number} left @param {number} right @param {number} width of the view
  */
 export function snapLeft(left, right, width) {
@@ -201,7 +212,7 @@ export function snapLeft(left, right, width) {
 }
 
 /**
- * Compute a box's width on screen, see snapLeft().
+ * Returns a box's width on screen, rounded as in snapLeft().
  * @param {number} left @param {number} right @param {number} width of the view
  */
 export function snapWidth(left, right, width) {

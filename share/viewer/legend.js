@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Explain the colours that are in the picture, in a line below the crumbs and on the sheet of keys.
-// A key shows the line; it is shown without the key for waits and comparisons. The meanings come
-// from the file, see render/legend.h; colours that only the viewer draws are added.
+// Explain the colours of the picture, in a line below the crumbs and on the sheet of keys. A key
+// shows and hides the line; pictures with waits and comparisons show it at first. The meanings come
+// from the file, see render/legend.h; those of colours that only the viewer uses are added.
 
 import {element} from './page.js';
 import {press} from './search.js';
@@ -11,7 +11,7 @@ import {partsOf} from './waits.js';
 
 /** @typedef {import('./state.js').State} State */
 
-/** Make a CSS fill of colours side by side. @param {string[]} colors */
+/** Returns a CSS fill with all colours side by side. @param {string[]} colors */
 function fillOf(colors) {
 	return new Set(colors).size > 1 ? `linear-gradient(to right, ${colors.join()})` : colors[0];
 }
@@ -43,7 +43,7 @@ export function meaningsOf(state) {
 }
 
 /**
- * Show the line if it is useful, or as the user chose.
+ * Show or hide the line as the user chose; before a choice, show it for waits and comparisons.
  * @param {import('./page.js').Page} page @param {State} state
  * @returns {() => void} toggles the line
  */

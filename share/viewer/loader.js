@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The only script that a picture has as plain text. It inflates the viewer and the data at the same
-// time, then starts the viewer. Meanwhile the static picture is hidden, because browsers do not lay
-// out hidden elements; Chromium needs each element of a group hidden for that. On any failure the
-// static picture is shown again, with a line that says why.
+// The only script that a picture contains as plain text. It inflates the viewer and the data in
+// parallel, then starts the viewer. Meanwhile the static picture is hidden, because browsers do not
+// lay out hidden elements; Chromium needs each element of a group hidden for that. On any failure
+// the static picture is shown again, with a line that gives the reason.
 
 import {inflate} from './inflate.js';
 
@@ -12,9 +12,9 @@ import {inflate} from './inflate.js';
  * @property {SVGSVGElement} svg
  * @property {string} version of the data's format, see flamerun-svg(5)
  * @property {Uint8Array} data
- * @property {CSSStyleSheet} sheet hides the static picture; it is the document's, not a part of its
- * text, so that a saved page shows the static picture where scripts are off
- * @property {string} style text of that sheet for the viewer
+ * @property {CSSStyleSheet} sheet hides the static picture. It is attached to the document and not
+ * written into it, so that a saved page shows the static picture if scripts are disabled
+ * @property {string} style text of `sheet` when the viewer has started
  * @property {string} source of the viewer
  */
 
@@ -22,11 +22,11 @@ const HIDDEN = '@media screen{#flamerun-static *{display:none}}';
 
 /**
  * Run the viewer as an inline script, because a content security policy that allows this script
- * allows that one too.
+ * allows another inline script with the same nonce.
  * @param {HTMLOrSVGScriptElement} self this script
  * @param {string} source
- * @returns {(loaded: Loaded) => Promise<void>} starts the viewer; the viewer sets it at its script
- * element
+ * @returns {(loaded: Loaded) => Promise<void>} starts the viewer: the function that the viewer
+ * stores in its script element
  */
 function run(self, source) {
 	const script = /** @type {SVGScriptElement & {start?: (loaded: Loaded) => Promise<void>}} */ (
@@ -41,8 +41,8 @@ function run(self, source) {
 }
 
 /**
- * Write a line on the picture, once the document is complete.
- * @param {SVGSVGElement} svg @param {string} why the picture stays static
+ * Write a line with the reason on the picture, after the document is complete.
+ * @param {SVGSVGElement} svg @param {string} why reason why the picture stays static
  */
 function tell(svg, why) {
 	if (document.readyState === 'loading') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Take over from the static picture: make the parts of the viewer and connect them. This file lists
-// what a key, a button or a pointer does; one of the parts does it.
+// Replace the static picture by the viewer: make the parts of the viewer and connect them. This
+// file maps keys, buttons and pointer gestures to functions of the parts.
 
 import {Address} from './address.js';
 import {comparisons} from './compare.js';
@@ -28,9 +28,15 @@ import {showTimeline} from './timeline.js';
 import {Viewer} from './viewer.js';
 import {Background, listen, performer} from './worker.js';
 
-/** @typedef {Record<string, () => any>} Actions by name; false: the browser handles the key */
+/**
+ * @typedef {Record<string, () => any>} Actions functions by name; one that returns false leaves the
+ * key to the browser
+ */
 
-/** Watch the pixel ratio: it can change without a resize. @param {() => void} changed */
+/**
+ * Call `changed` when the pixel ratio changes, because it can change without a resize. @param {()
+ * => void} changed
+ */
 function watchResolution(changed) {
 	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`)
 		.addEventListener('change', () => {
@@ -43,13 +49,13 @@ function watchResolution(changed) {
 function listenToWindow(viewer) {
 	const {page} = viewer;
 	page.scroller.addEventListener('scroll', () => {
-		// The event is sent for changes that the viewer made, too.
+		// Scrolling by the viewer itself causes this event, too; ignore it.
 		if (page.scroller.scrollTop !== viewer.scrollTop)
 			viewer.scrolled();
 	}, {passive: true});
 	new ResizeObserver(() => {
 		const {clientWidth, clientHeight} = page.scroller;
-		// The observer reports the initial size, too.
+		// The observer also reports the initial size; ignore it.
 		if (clientWidth !== viewer.width || clientHeight !== viewer.height)
 			viewer.resize();
 	}).observe(page.scroller);
@@ -107,7 +113,7 @@ function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
 }
 
 /**
- * Build the page, show what the URL says, then listen to events.
+ * Build the page, show the state that the URL describes, then listen to events.
  * @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile
  * @param {Background} background
  */
@@ -243,7 +249,7 @@ async function start(svg, profile, background) {
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: say('No marks in here'),
 	};
-	/** @type {Actions} in the table: on a function's heaviest box */
+	/** @type {Actions} for the table; they act on the heaviest box of the chosen function */
 	const tableActions = {...actions, ...table.actions};
 	const choose = () => {
 		const frames = navigator.chosenFrames();
@@ -271,7 +277,7 @@ async function start(svg, profile, background) {
 	Object.assign(window, {flamerun: facts(viewer, selection)});
 }
 
-/** List the boxes on screen, in the window's pixels. @param {Viewer} viewer */
+/** Returns the boxes on screen, in pixels of the window. @param {Viewer} viewer */
 function boxesShown(viewer) {
 	const {boxes, origin, state} = viewer;
 	return Array.from({length: boxes.count}, (_, i) => ({
@@ -286,7 +292,7 @@ function boxesShown(viewer) {
 }
 
 /**
- * Facts for tests and for the browser's console, under these names.
+ * Returns facts about the view for tests and for the browser's console.
  * @param {Viewer} viewer @param {Selection} selection
  */
 function facts(viewer, selection) {
@@ -309,7 +315,10 @@ function facts(viewer, selection) {
 	};
 }
 
-/** Enlarge boxes, so that fingers can hit them. @param {import('./decode.js').Profile} profile */
+/**
+ * Enlarge rows and labels, so that fingers can hit boxes. @param {import('./decode.js').Profile}
+ * profile
+ */
 function fitFingers(profile) {
 	profile.rowPx = Math.max(profile.rowPx, 28);
 	profile.fontPx = Math.max(profile.fontPx, 13);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Match names against regular expressions, some of which take far too long: in a worker with a time
-// limit. If there is no worker, match on the page in short slices, as plain text if the expression
-// may take too long.
+// Match names against a regular expression in a worker with a time limit, because some expressions
+// take far too long. If there is no worker, match on the page in short slices, as plain text if the
+// expression may take too long.
 
 import {compileQuery, matchFrames} from './search.js';
 import {REFUSED} from './worker.js';
 
 const LIMIT_MS = 2000;
-/** Time on the page without a break. */
+/** Maximum time in ms for which the page is blocked without a break. */
 const SLICE_MS = 8;
-/** Names between two reads of the clock. */
+/** Number of names that are matched between two checks of the clock. */
 const SLICE_NAMES = 16;
-/** Most steps for one name that are too short to be noticed. */
+/** With at most this many steps, one name is matched too fast to be noticed. */
 const FEW_STEPS = 2e7;
 
 /**
- * Compute an upper bound for the number of ways in which an expression can match a text. Infinity
- * if the number may double with each character or is unknown: repeated groups, back references.
+ * Returns an upper bound of the number of steps for matching a text. The bound is Infinity if the
+ * number may double with each character or is unknown, as with repeated groups and back references.
  * Escaped operators count as operators.
  * @param {string} source a valid expression
  * @param {number} length of the text
@@ -38,7 +38,10 @@ export class Matcher {
 	constructor(profile, background) {
 		this.profile = profile;
 		this.background = background;
-		/** Number of the last query; a newer one ends a search on the page. */
+		/**
+		 * Number of the latest query. A search on the page stops when there is a later
+		 * query.
+		 */
 		this.turn = 0;
 	}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Menu of what can be done with a box, beside the box:
+// The menu of actions for a box, shown beside the box:
 // https://www.w3.org/WAI/ARIA/apg/patterns/menubar/. It is opened by the secondary mouse button, a
 // long touch, or a key.
 
@@ -9,7 +9,7 @@ import {moveFocus} from './input.js';
 import {actingButton, element} from './page.js';
 import {clamp} from './tree.js';
 
-/** Least distance from the edges of the window. */
+/** Minimum distance of the menu from the edges of the window. */
 const MARGIN_PX = 8;
 
 /** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a separator */
@@ -18,11 +18,14 @@ const MARGIN_PX = 8;
 export function menuIn({ui, canvas}) {
 	/** @type {HTMLElement | null} */
 	let list = null;
-	/** @type {any} element that had the focus before */
+	/** @type {any} the element that had the focus before the menu opened */
 	let before = null;
 
 	const restoreFocus = () => (ui.contains(before) ? before : canvas).focus({preventScroll: true});
-	/** Close the menu; return the focus to where it was, or to the canvas. */
+	/**
+	 * Close the menu. If it has the focus, return the focus to the element that had it before,
+	 * or to the canvas.
+	 */
 	const close = () => {
 		const had = list?.contains(document.activeElement);
 		list?.remove();
@@ -32,8 +35,8 @@ export function menuIn({ui, canvas}) {
 	};
 	ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
 		if (list && !list.contains(event.target)) {
-			// After this event, the browser may take the focus away. So restore the
-			// focus later.
+			// Restore the focus later, because the browser may take the focus away
+			// after this event.
 			close();
 			setTimeout(() => document.activeElement?.closest('.flamerun') || restoreFocus());
 		}
@@ -46,8 +49,8 @@ export function menuIn({ui, canvas}) {
 		/**
 		 * Open the menu.
 		 * @param {string} title @param {Line[]} lines
-		 * @param {{x: number, y: number}} place in the window's pixels; moved if there is
-		 * no room
+		 * @param {{x: number, y: number}} place in pixels of the window; the menu is moved
+		 * if there is no room
 		 */
 		open(title, lines, {x, y}) {
 			close();
@@ -78,13 +81,13 @@ export function menuIn({ui, canvas}) {
 	};
 }
 
-/** Shorten a name in its middle: the ends often differ. @param {string} name */
+/** Shorten a name in its middle, because names often differ at their ends. @param {string} name */
 function brief(name) {
 	return name.length <= 48 ? name : `${name.slice(0, 23)}\u2026${name.slice(-24)}`;
 }
 
 /**
- * List what can be done with a box.
+ * Returns the lines of the menu for a box.
  * @param {import('./navigate.js').Navigator} navigator @param {number} node
  * @param {Record<string, () => any>} actions by name, on the selected box
  * @returns {Line[]}

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Show how many rows are out of sight above and below the view, on buttons at its edges that scroll
-// there.
+// Buttons at the upper and lower edge of the view that show how many rows are out of sight there,
+// and scroll to them.
 
 import {whenResting} from './input.js';
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 import {isStill} from './page.js';
 
-/** Time of one search for the outermost rows; it continues while children are unknown. */
+/**
+ * Maximum time in ms of one search for the outermost rows. If children are still unknown, another
+ * search continues later.
+ */
 const LOOKING_MS = 20;
-/** Time without a change before rows are counted, because that costs more than drawing. */
+/**
+ * Rows are counted after this time in ms without a change, because counting costs more than
+ * drawing.
+ */
 const REST_MS = 100;
-/** Rows that stay in sight when a button scrolls. */
+/** Number of rows that stay in sight when a button scrolls. */
 const KEPT_ROWS = 2;
 
 /** @param {import('./viewer.js').Viewer} viewer */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Move through the graph: the camera, zooming in and out, walking by keys, another order, layout or
-// filter; and the crumbs and chips that show the path and the filter.
+// Move through the graph: the camera, zooming in and out, walking by keys, changing order, layout
+// or filter; and the crumbs and chips that show the path and the filter.
 
 import {IDLE} from './aggregate.js';
 import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
@@ -15,21 +15,25 @@ import {NONE, clamp, firstAlong, follow, framesTo, isWithin, nodeCovering, pathT
 const ZOOM_MS = 300;
 const REVEALED_PX = 3;
 const MOST_CRUMBS = 40;
-/** Time after which the viewer shows that it waits for an answer. */
+/** After this time in ms without an answer, the viewer shows that it is waiting. */
 const BUSY_MS = 150;
 
 // ---- the camera ---------------------------------------------------------------------------------
 
 /** @typedef {{from: number, to: number}} Span */
 
-/** Map time to the progress of an animation, slow at both ends. @param {number} t 0 to 1 */
+/**
+ * Returns the progress (0 to 1) of an animation at time `t`; it is slow at both ends. @param
+ * {number} t 0 to 1
+ */
 export function ease(t) {
 	return t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2;
 }
 
 /**
- * Interpolate between two spans. The width changes by equal factors, as the eye sees a zoom. The
- * left edge moves so that the part common to both spans stays where it is on the screen.
+ * Interpolate between two spans. The width changes by equal factors in equal times, which looks
+ * like a steady zoom. The left edge moves so that the common part of both spans does not jump on
+ * the screen.
  * @param {Span} a @param {Span} b @param {number} t 0 to 1
  * @returns {Span}
  */
@@ -58,7 +62,10 @@ export class Camera {
 		this.changed = changed;
 		/** @type {Span} */
 		this.span = {from: 0, to: total};
-		/** @type {{from: Span, to: Span, begun: number} | null} begun: in ms, 0 before the first frame */
+		/**
+		 * @type {{from: Span, to: Span, begun: number} | null} the animation in progress;
+		 * begun: time in ms, 0 before the first frame
+		 */
 		this.way = null;
 	}
 
@@ -66,7 +73,10 @@ export class Camera {
 		return this.way !== null;
 	}
 
-	/** Move to a span, animated if allowed. @param {Span} span @param {boolean} [atOnce] */
+	/**
+	 * Move to a span, with an animation unless the user prefers none. @param {Span} span @param
+	 * {boolean} [atOnce]
+	 */
 	go(span, atOnce = false) {
 		const still = atOnce || isStill();
 		this.way = still ? null : {from: this.span, to: span, begun: 0};
@@ -76,8 +86,9 @@ export class Camera {
 	}
 
 	/**
-	 * Move to the span of a frame. The first frame of an animation only starts its clock: its
-	 * span has been drawn already, and the click may have caused other work.
+	 * Set the span for an animation frame. The first frame only starts the animation's clock,
+	 * because its span is already on the screen, and other work after the click may have taken
+	 * time.
 	 * @param {number} now in ms
 	 * @returns {boolean} whether the frame is to be drawn
 	 */
@@ -97,7 +108,8 @@ export class Camera {
 	}
 
 	/**
-	 * Set the span by hand, within all weight and not narrower than doubles can represent well.
+	 * Set the span at once, limited to the total weight, and to a width that doubles can
+	 * represent well.
 	 * @param {Span} span
 	 */
 	set(span) {
@@ -110,7 +122,7 @@ export class Camera {
 
 	/**
 	 * Scale the span by `factor` around a fixed point.
-	 * @param {number} share position of the point in the window, 0 to 1
+	 * @param {number} share position of the point in the view, 0 (left) to 1 (right)
 	 * @param {number} factor
 	 */
 	scaleAt(share, factor) {
@@ -127,7 +139,7 @@ export class Camera {
 	}
 }
 
-// ---- the way there ------------------------------------------------------------------------------
+// ---- crumbs and chips ---------------------------------------------------------------------------
 
 /**
  * @param {string} name @param {boolean} leftOut show an ellipsis
@@ -152,7 +164,10 @@ function fillCrumbs(nav, state, zoom) {
 	showLastCrumb(nav);
 }
 
-/** Scroll to the last crumb, so outer ones are cut. @param {HTMLElement} nav */
+/**
+ * Scroll to the last crumb, so that the outer crumbs are cut off and not this one. @param
+ * {HTMLElement} nav
+ */
 export function showLastCrumb(nav) {
 	nav.scrollLeft = nav.scrollWidth;
 	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
@@ -172,7 +187,7 @@ function fillChips(list, terms, remove) {
 	list.hidden = !terms.length;
 }
 
-// ---- going elsewhere ----------------------------------------------------------------------------
+// ---- zooming and changing what is shown --------------------------------------------------------
 
 export class Navigator {
 	/**
@@ -186,14 +201,15 @@ export class Navigator {
 		this.state = viewer.state;
 		this.page = viewer.page;
 		/**
-		 * Paths of frames that were zoomed into before. The browser's history keeps them in
-		 * its entry, so that the Back button and a reload restore them.
+		 * Returns the paths of the frames that were zoomed into before. They are stored in
+		 * the entry of the browser's history, so that the Back button and a reload restore
+		 * them.
 		 * @type {() => string[]}
 		 */
 		this.trail = () => [];
 		/**
-		 * Called after each move. asNew: make a new entry of the history, so that the Back
-		 * button undoes the move.
+		 * Called after each move. With asNew, make a new entry in the browser's history, so
+		 * that the Back button undoes the move.
 		 * @type {(asNew: boolean, trail: string[]) => void}
 		 */
 		this.onMove = () => {};
@@ -202,7 +218,9 @@ export class Navigator {
 		this.openStrip = () => {};
 		this.tellUnread = (/** @type {any} */ error) =>
 			this.say(`This picture's samples cannot be read: ${error?.message || error}`);
-		/** @type {import('./decode.js').Profile | null} profile asked for last */
+		/**
+		 * @type {import('./decode.js').Profile | null} the profile that was requested last
+		 */
 		this.opening = null;
 		this.describeSoon = oncePerFrame(() => this.describe());
 	}
@@ -240,7 +258,7 @@ export class Navigator {
 	}
 
 	/**
-	 * Let a node fill the view, without a change of the history or a spoken text.
+	 * Zoom to a node without changing the history and without speaking.
 	 * @param {number} node @param {boolean} [atOnce]
 	 */
 	fill(node, atOnce = false) {
@@ -263,8 +281,9 @@ export class Navigator {
 	}
 
 	/**
-	 * Zoom out to the box around the zoomed one that was zoomed into before. If the root fills
-	 * the view, leave the view for the graph, or else remove the filter's last term.
+	 * Zoom out to the enclosing box that was zoomed into before. If the root fills the view,
+	 * change to the view "graph", or if this is the view already, remove the filter's last
+	 * term.
 	 */
 	out() {
 		const {zoomed, free, filter, tree} = this.state;
@@ -286,7 +305,7 @@ export class Navigator {
 		this.zoomAlong(node, trail);
 	}
 
-	/** Remove all terms of the filter, or zoom out to the root if there are none. */
+	/** Remove all terms of the filter. If there are none, zoom out to the root. */
 	reset() {
 		const {filter} = this.state;
 		if (filter.terms.length)
@@ -305,7 +324,10 @@ export class Navigator {
 		return this.show(withoutTerms(this.state.filter, one => isSame(one, term)));
 	}
 
-	/** Add a term, or remove it if it is there. @param {import('./filter.js').Term} term */
+	/**
+	 * Add a term; if the filter has the term already, remove it. @param
+	 * {import('./filter.js').Term} term
+	 */
 	toggleTerm(term) {
 		return this.state.filter.terms.some(one => isSame(one, term))
 			? this.removeTerm(term) : this.addTerm(term);
@@ -322,10 +344,10 @@ export class Navigator {
 	}
 
 	/**
-	 * Find the box of a stack when the view changes between graph and order of time: in time
-	 * the stack's first box, in the graph its only box.
+	 * Returns the box of a stack after the view changed between graph and order of time: in
+	 * order of time the stack's first box, in the graph its only box.
 	 * @param {number[]} path frames
-	 * @returns {number} node, 0: there is none
+	 * @returns {number} node; 0 if there is none
 	 */
 	boxAlong(path) {
 		const {tree, isInverted, isSandwich, profile: {frameKind}} = this.state;
@@ -336,8 +358,8 @@ export class Navigator {
 	}
 
 	/**
-	 * From the selected or the zoomed box, follow the heaviest child while it has at least half
-	 * of its parent's weight. Select the last box.
+	 * Beginning at the selected or the zoomed box, step to the heaviest child while it has at
+	 * least half of its parent's weight. Select the last box.
 	 */
 	openHotPath() {
 		const {state, selection, page} = this;
@@ -354,14 +376,15 @@ export class Navigator {
 	}
 
 	/**
-	 * Show what another filter keeps. The box that fills the view stays if it is still there,
-	 * except for a change to or from order of time, where one box of the graph is many.
+	 * Show the stacks that another filter keeps. The zoomed box stays zoomed if it still
+	 * exists, except when the view changes to or from order of time, because one box of the
+	 * graph is many boxes there.
 	 * @param {import('./filter.js').Filter} filter
 	 * @param {boolean} [asNew] make a new entry of the history, so that the Back button undoes
 	 * it
-	 * @param {number[]} [path] frames to the box that is to fill the view
-	 * @returns {Promise<boolean>} false: another filter was asked for meanwhile, or nothing is
-	 * left, which was reported to the user; the view stays as it is
+	 * @param {number[]} [path] frames of the path to the box to zoom into
+	 * @returns {Promise<boolean>} false if another filter was requested meanwhile, or if no
+	 * stacks are left, which is reported to the user; then the view is unchanged
 	 */
 	async show(filter, asNew = true, path) {
 		if (!isSameFilter(filter, this.state.filter)) {
@@ -378,8 +401,9 @@ export class Navigator {
 	 * @param {import('./decode.js').Profile} profile
 	 * @param {import('./worker.js').Perform} perform
 	 * @param {import('./filter.js').Filter} filter
-	 * @param {number[]} path frames to the box that is to fill the view, as far as it is there
-	 * @returns {Promise<boolean>} false: another profile was asked for meanwhile
+	 * @param {number[]} path frames of the path to the box to zoom into, as far as the path
+	 * exists
+	 * @returns {Promise<boolean>} false if another profile was requested meanwhile
 	 */
 	async open(profile, perform, filter, path) {
 		const {state, viewer} = this;
@@ -398,10 +422,10 @@ export class Navigator {
 	}
 
 	/**
-	 * Show what another filter keeps without a change of the history and without onMove(),
-	 * because the user is still changing the filter.
+	 * Show the stacks that another filter keeps while the user is still changing the filter:
+	 * the history does not change, and onMove() is not called.
 	 * @param {import('./filter.js').Filter} filter @param {number[]} [path]
-	 * @param {boolean} [isSaid] report to the user if nothing is left
+	 * @param {boolean} [isSaid] tell the user if no stacks are left
 	 */
 	async preview(filter, path, isSaid = false) {
 		const {viewer, state} = this;
@@ -429,13 +453,18 @@ export class Navigator {
 		return true;
 	}
 
-	/** Make a preview final. @param {boolean} [asNew] the Back button undoes it */
+	/**
+	 * Make a preview final: call onMove(). @param {boolean} [asNew] the Back button undoes it
+	 */
 	confirm(asNew = true) {
 		this.page.spoken.textContent = labelOf(this.state, 0);
 		this.onMove(asNew, []);
 	}
 
-	/** Find the chosen function's frames: by frame, 1 for each; null: none. */
+	/**
+	 * Returns, by frame, 1 if it belongs to the chosen function, else 0; null if no function is
+	 * chosen.
+	 */
 	chosenFrames() {
 		const {state, selection} = this;
 		const {tree, profile, filter, functions} = state;
@@ -449,8 +478,8 @@ export class Navigator {
 	}
 
 	/**
-	 * Find the heaviest box of some frames; in a sandwich its root. In a table, choose the row
-	 * of one of the frames.
+	 * Returns the heaviest box of some frames, or the root in a sandwich. In a table, also
+	 * choose the row of one of the frames.
 	 * @param {Uint8Array} has by frame
 	 */
 	heaviestOf(has) {
@@ -462,7 +491,8 @@ export class Navigator {
 	}
 
 	/**
-	 * Find the node that must fill the view so that a box is seen: `node` if that is enough.
+	 * Returns the node to zoom into so that a box becomes visible: `node` if the box is wide
+	 * enough in it.
 	 * @param {number} box @param {number} node
 	 */
 	seeing(box, node) {
@@ -478,10 +508,10 @@ export class Navigator {
 	}
 
 	/**
-	 * Ask for what another filter keeps. Returns null if another filter was asked for meanwhile
-	 * or if nothing is left.
+	 * Compute the stacks that another filter keeps. Returns null if another filter was
+	 * requested meanwhile or if no stacks are left.
 	 * @param {import('./filter.js').Filter} filter
-	 * @param {boolean} isSaid report to the user if nothing is left
+	 * @param {boolean} isSaid tell the user if no stacks are left
 	 */
 	async find(filter, isSaid) {
 		const {state, page: {ui}} = this;
@@ -548,7 +578,7 @@ export class Navigator {
 		this.describeSoon();
 	}
 
-	/** End a movement by hand: record it in the URL. */
+	/** After the user has moved the view by hand: write the new range to the URL. */
 	endMove() {
 		this.selection.hover();
 		this.onMove(false, this.trail());
@@ -578,7 +608,10 @@ export class Navigator {
 			this.reach(choose(placeOf(this.state, selected)) ?? selected);
 	}
 
-	/** Select the widest child or the parent. @param {boolean} down direction on the screen */
+	/**
+	 * Select the widest child or the parent. @param {boolean} down direction on the screen:
+	 * down or up
+	 */
 	climb(down) {
 		const {tree, zoomed, rootOnTop} = this.state;
 		const {selected} = this.selection;
@@ -592,7 +625,7 @@ export class Navigator {
 	}
 
 	/**
-	 * Select a node by key and bring it into sight.
+	 * Select a node, as keys do, and scroll and zoom so that it is visible.
 	 * @param {number} node @param {boolean} [closely] zoom in if the box would be only a line
 	 */
 	reach(node, closely = false) {
@@ -614,8 +647,8 @@ export class Navigator {
 	}
 
 	/**
-	 * Find the node to zoom into so that a node is seen: the nearest ancestor that is at least
-	 * 4 times as wide, or the node itself if that would only zoom out.
+	 * Returns the node to zoom into so that `node` is visible: its nearest ancestor that is at
+	 * least 4 times as wide, or `node` itself if zooming to the ancestor would only zoom out.
 	 * @param {number} node
 	 */
 	surroundings(node) {

@@ -14,7 +14,10 @@ import {element} from './page.js';
 import {amountsOf, nodeName, placeOf, sharesOf} from './text.js';
 import {firstChild, NONE, pathTo} from './tree.js';
 
-/** Items: a box and its nearest ancestors. Each item states its level. */
+/**
+ * Maximum number of items: a box and its nearest ancestors. Each item states its level, so outer
+ * ancestors may be missing.
+ */
 const MOST_ITEMS = 24;
 
 /** @typedef {import('./state.js').State} State */
@@ -37,7 +40,7 @@ function itemOf(state, node, isCurrent) {
 }
 
 /**
- * Make the items for the selected box, or for the box that fills the view if none is selected.
+ * Make the items for the selected box; if none is selected, for the zoomed box.
  * @param {HTMLElement} canvas @param {State} state @param {number} selected -1 for none
  */
 export function outline(canvas, state, selected) {

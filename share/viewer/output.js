@@ -18,11 +18,14 @@ const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
 
-/** Offsets where text columns begin and number columns end; widths of text columns. */
+/**
+ * Columns of the printed table: where text columns begin and number columns end; widths of the text
+ * columns.
+ */
 const TABLE_X = [0, 560, 870, 930, 1092, 1152];
 const TABLE_ROOM = [540, 160];
 const TABLE_ROW_PX = 16;
-/** Rows that fill a sheet of A4. */
+/** Number of rows that fill a sheet of A4. */
 const TABLE_ROWS = 96;
 
 /** @typedef {import('./viewer.js').Viewer} Viewer */
@@ -40,7 +43,8 @@ function text(content, x, y, attributes = {}) {
 /** @typedef {{group: SVGElement, width: number, height: number}} Printed */
 
 /**
- * Make the lines above the view. Returns them, and the offset where the view begins.
+ * Make the lines of text above the printed view. Returns them, and the offset at which the view
+ * begins.
  * @param {Viewer} viewer @param {string} rows which rows are printed, "": all
  */
 function printHead({state, finder, page}, rows) {
@@ -56,7 +60,7 @@ function printHead({state, finder, page}, rows) {
 	return {group, top: HEAD + 18 * (lines.length - 1)};
 }
 
-/** Make a page of the table as text. @param {Viewer} viewer @returns {Printed} */
+/** Make a printed page of the table, of text elements. @param {Viewer} viewer @returns {Printed} */
 function printTable(viewer) {
 	const {state, finder, painter} = viewer;
 	const labels = /** @type {import('./label.js').Labels} */ (painter.labels);
@@ -74,8 +78,8 @@ function printTable(viewer) {
 }
 
 /**
- * Make an object with those methods of a canvas's context that Painter calls; they append elements
- * to `group`. Transparency is ignored.
+ * Returns an object with the methods of a canvas context that Painter calls. They append SVG
+ * elements to `group` instead of drawing, and ignore transparency.
  * @param {SVGElement} group @returns {any}
  */
 function contextOn(group) {
@@ -107,8 +111,8 @@ function contextOn(group) {
 }
 
 /**
- * Draw the view from its left to its right edge, on white. All rows are drawn, however small: a
- * page is scaled to its paper, and in a file they are vectors.
+ * Draw the view on white, from its left to its right edge. All rows are drawn, because a printed
+ * page is scaled to its paper, and a file can be enlarged.
  * @param {Viewer} viewer @param {boolean} isScreen draw only the rows on screen
  * @returns {Printed}
  */
@@ -158,8 +162,8 @@ export function drawingOf(viewer) {
 }
 
 /**
- * Draw the view anew whenever the browser prints.
- * @param {Viewer} viewer @returns {() => void} prints only the rows on screen
+ * Draw the view for paper whenever the browser prints.
+ * @param {Viewer} viewer @returns {() => void} function that prints only the rows on screen
  */
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
@@ -187,15 +191,17 @@ export function listenToPrinting(viewer) {
 // ---- the clipboard ------------------------------------------------------------------------------
 
 /**
- * Make the actions that copy to the clipboard. If the clipboard's API is not allowed, as over plain
- * http, the user can press the browser's own key for copying.
+ * Returns the actions that copy to the clipboard. If the clipboard's API is not allowed, as over
+ * plain http, ask the user to press the browser's own key for copying.
  * @param {import('./selection.js').Selection} selection
  * @param {(text: string) => void} say shows a message to the user
  */
 export function copying(selection, say) {
 	const {state, page} = selection;
 	let refused = '';
-	/** The box to copy: the one pointed at or selected, else the one that fills the view. */
+	/**
+	 * The box to copy: the one under the pointer, else the selected one, else the zoomed one.
+	 */
 	const subject = () => selection.current >= 0 ? selection.current : state.zoomed;
 	const name = () => nodeName(state, subject());
 	/** @param {string} text @param {string} done message after success */
@@ -206,8 +212,8 @@ export function copying(selection, say) {
 			say(done);
 		} catch {
 			refused = text;
-			// The browser's own copying sends its event to the element that has the
-			// focus.
+			// Focus the canvas, because the browser sends its copy event to the element
+			// that has the focus.
 			page.canvas.focus({preventScroll: true});
 			say(isTouched() ? 'Copying is not allowed here' : 'Not allowed here; press Ctrl+C now');
 		}
@@ -222,7 +228,7 @@ export function copying(selection, say) {
 	});
 	return {
 		copyName: () => write(name(), `Copied ${name()}`),
-		/** Copy the stack, callers first, whichever way the tree was merged. */
+		/** Copy the stack with callers first, even if the tree is merged from the leaf. */
 		copyStack() {
 			const path = pathTo(state.tree, subject()).map(one => nodeName(state, one));
 			const isBelow = isCallee(state.tree, subject());
@@ -232,7 +238,7 @@ export function copying(selection, say) {
 				path.reverse();
 			return write(path.join('\n'), `Copied a stack of ${path.length}`);
 		},
-		/** The box and its callees, as text. */
+		/** Copy the box and its callees as text. */
 		copyTree: () => write(textTree(state, subject()), `Copied ${name()} as text`),
 	};
 }

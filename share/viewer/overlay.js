@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is shown over the picture: one sheet at a time, with keys, source lines or marks; and
-// toasts.
+// Elements over the picture: sheets (with keys, source lines or marks), one at a time; and toasts,
+// which are short messages.
 
 import {GESTURES, KEYS, moveFocus} from './input.js';
 import {meaningsOf} from './legend.js';
 import {actingButton, button, element, icon, isTouched} from './page.js';
 import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
-/** How long a toast stays: longer for a longer text. */
+/** How long a toast is shown, in ms: a base, and an addition per character. */
 const TOAST_MS = 800;
 const TOAST_CHARACTER_MS = 50;
 
-/** A modal dialog: while it is open, nothing else can be reached. */
+/** A modal dialog: while it is open, nothing else on the page reacts. */
 export class Sheet {
 	/** @param {any} ui */
 	constructor(ui) {
@@ -27,7 +27,7 @@ export class Sheet {
 	}
 
 	/**
-	 * @param {string} title @param {string} key closes it, too
+	 * @param {string} title @param {string} key a key that closes the sheet, besides Escape
 	 * @param {Node[]} content
 	 */
 	open(title, key, content) {
@@ -40,8 +40,8 @@ export class Sheet {
 		this.key = key;
 		this.dialog = dialog;
 		dialog.addEventListener('click', (/** @type {any} */ event) => {
-			// The body covers all of the dialog but its edge, so other clicks are
-			// outside.
+			// The dialog's body covers the dialog, so a click whose target is the
+			// dialog itself was outside of the body.
 			if (event.target === dialog || close.contains(event.target))
 				this.close();
 		});
@@ -52,8 +52,8 @@ export class Sheet {
 	}
 
 	/**
-	 * Handle a key while the sheet is open. Tab, too: the browser's own Tab would leave the
-	 * page.
+	 * Handle a key while the sheet is open. Tab is handled here, too, because the browser's own
+	 * Tab would leave the page.
 	 * @param {KeyboardEvent} event
 	 */
 	onKey(event) {
@@ -74,8 +74,8 @@ export class Sheet {
 }
 
 /**
- * Make a row of the sheet of keys. Keys are buttons, so that actions that have no other button are
- * reached by finger.
+ * Make a row of the sheet of keys. Keys are buttons, so that fingers can reach actions without a
+ * button of their own.
  * @param {string} shown @param {string} text @param {string} actions see KEYS
  * @param {(action: string) => void} act
  */
@@ -111,7 +111,7 @@ export function openHelp(sheet, state, actions) {
 /**
  * Show the source lines of a node's function.
  * @param {Sheet} sheet @param {import('./state.js').State} state @param {number} node
- * @returns {boolean} whether there are any
+ * @returns {boolean} false if none are known
  */
 export function openLines(sheet, state, node) {
 	const known = linesOf(state, node);
@@ -130,14 +130,14 @@ export function openLines(sheet, state, node) {
 	return true;
 }
 
-// A program may make a million marks.
+// Limit the list, because a program may make a million marks.
 const MOST_MARKS = 1000;
 
 /**
  * Show the list of marks.
  * @param {Sheet} sheet @param {import('./state.js').State} state
- * @param {(stretch: import('./state.js').Stretch) => void} choose called with the stretch that is
- * to be shown
+ * @param {(stretch: import('./state.js').Stretch) => void} choose called with the stretch that the
+ * user chooses
  */
 export async function openMarks(sheet, state, choose) {
 	const {stretches, part, filter} = state;
@@ -166,7 +166,7 @@ export async function openMarks(sheet, state, choose) {
 }
 
 /**
- * Make a function that shows a message for a while and speaks it to screen readers.
+ * Returns a function that shows a message for a short time and lets screen readers speak it.
  * @param {import('./page.js').Page} page @returns {(text: string) => void}
  */
 export function toaster({toast, spoken}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Make the elements of the interactive picture, beside the static one, and switch between both.
+// Make the elements of the interactive picture, and switch between it and the static picture.
 
 import {WAIT} from './aggregate.js';
 import {press} from './search.js';
@@ -138,7 +138,10 @@ export function pressChoice({buttons}, chosen) {
 		press(one, name === chosen);
 }
 
-/** Show the current view and times. @param {Page} page @param {import('./state.js').State} state */
+/**
+ * Update the buttons and elements that depend on the filter's view and kind of time. @param {Page}
+ * page @param {import('./state.js').State} state
+ */
 export function showChoices({scroller, tableMain, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
 	const {view} = filter;
 	scroller.hidden = view === 'table';
@@ -147,13 +150,13 @@ export function showChoices({scroller, tableMain, views, times, icicle, bottomUp
 	pressChoice(times, filter.times);
 	for (const [name, one] of Object.entries(times.buttons))
 		one.disabled = !choices.some(choice => choice === name);
-	// The order of a table or of a sandwich cannot be chosen.
+	// Tables and sandwiches have no choice of order.
 	icicle.disabled = view === 'table' || view === 'sandwich';
 	bottomUp.disabled = view !== 'graph';
 	canvas.setAttribute('aria-label', view === 'sandwich' ? 'Callers and callees' : 'Flame graph');
 }
 
-/** Make the graph and the elements on it. */
+/** Make the graph and the elements that lie over it. */
 function buildGraph() {
 	const canvas = element('canvas', {'tabindex': '0', 'role': 'tree',
 		'aria-orientation': 'horizontal', 'aria-label': 'Flame graph',
@@ -164,8 +167,8 @@ function buildGraph() {
 	const more = ['above', 'below'].map(side => element('button',
 		{class: `more ${side}`, hidden: ''}));
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline, ...more]);
-	// As high as the whole graph, so that the scroller scrolls it; the stage sticks to the
-	// visible part.
+	// The sheet is as high as the whole graph, so that the scroller can scroll; the stage stays
+	// in the visible part.
 	const sheet = element('div', {class: 'sheet'}, [stage]);
 	return {canvas, outline, ring, stage, sheet, more,
 		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
@@ -213,8 +216,8 @@ export function buildPage(svg, profile) {
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
 		compared, legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
 	]);
-	// The attribute hides it, and the style overrides that, so that a saved page shows the
-	// static picture where scripts are off.
+	// The attribute `display` hides the element, and a style of the viewer overrides it, so
+	// that a saved page shows only the static picture if scripts are disabled.
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
@@ -225,7 +228,10 @@ export function buildPage(svg, profile) {
 
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
-/** Attributes that the static picture needs and the interactive one must not have. */
+/**
+ * Attributes of the svg element that the static picture needs and the interactive one must not
+ * have.
+ */
 const STATIC = ['width', 'height', 'viewBox', 'role'];
 
 /** @param {SVGSVGElement} svg */
@@ -233,7 +239,7 @@ function staticOf(svg) {
 	return svg.querySelector('#flamerun-static');
 }
 
-/** Is the pointer a finger, which cannot hover and needs more room? */
+/** Is the pointer a finger? Fingers cannot hover, and need larger boxes. */
 export function isTouched() {
 	return matchMedia('(pointer: coarse)').matches;
 }
@@ -244,21 +250,21 @@ export function isStill() {
 }
 
 /**
- * Give the window to the viewer; keep the static picture's attributes as data- attributes.
+ * Let the viewer fill the window. The static picture's attributes are kept as data- attributes.
  * @param {Page} page
  */
 export function showPage(page) {
 	const {svg} = page;
 	for (const name of STATIC)
 		svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
-	// Before the data: when a saved page is opened, the script must find the elements of the
-	// earlier run, to remove them, and elements behind the script do not exist yet.
+	// Insert before the data: when a saved page is opened, hidePage() must find and remove
+	// these elements, and at that moment elements after the script do not exist yet.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
-	// Without it, phones lay the page out as wide as a desktop's and show it small.
+	// Without this element, phones lay out the page as wide as on a desktop and show it small.
 	page.object.before(element('meta', {id: 'flamerun-viewport', name: 'viewport',
 		content: 'width=device-width,initial-scale=1'}));
-	// Screen readers skip the contents of an element with the role of an image, and of a hidden
-	// one.
+	// Remove the role and hide the static picture from screen readers: they skip the contents
+	// of an element whose role is an image.
 	svg.removeAttribute('role');
 	staticOf(svg)?.setAttribute('aria-hidden', 'true');
 	fillWindow(svg);
@@ -271,7 +277,10 @@ export function fillWindow(svg) {
 	svg.removeAttribute('viewBox');
 }
 
-/** Remove what this run has added, or in a saved page an earlier run. @param {SVGSVGElement} svg */
+/**
+ * Remove the elements that showPage() added, now or before the page was saved. @param
+ * {SVGSVGElement} svg
+ */
 export function hidePage(svg) {
 	svg.querySelectorAll('#flamerun-ui, #flamerun-viewport, #flamerun-print, .flamerun-why')
 		.forEach(one => one.remove());

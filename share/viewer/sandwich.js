@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// A function between its callers and its callees, over all its calls: one tree whose root is the
-// function. Its callees are below the root; its callers, merged as in an inverted tree, are above.
-// If the function is on a stack more than once, the outermost call counts.
+// The sandwich: a function between its callers and its callees, summed over all its calls. It is
+// one tree whose root is the function: callees are below the root, and callers, merged as in an
+// inverted tree, above. If the function is on a stack more than once, the outermost call counts.
 //
-// The callees are merged in the worker, which has the filter's samples. The callers are found when
-// they are shown, because there can be as many as all stacks above all calls have frames.
+// The callees are merged in the worker, which has the filter's samples. The callers are computed
+// when they are shown, because there may be very many: one for each frame above each call.
 
 import {nodesWithout} from './aggregate.js';
 import {selfAt} from './functions.js';
@@ -15,9 +15,10 @@ import {NONE, layOut, sortByKey} from './tree.js';
 /** @typedef {import('./tree.js').Tree} Tree */
 
 /**
- * A function's callees, and where they are in the base: the tree of the filter's stacks.
+ * A function's callees as ranges of the base, which is the tree of the filter's stacks.
  * @typedef {object} Below
- * @property {Uint32Array} calls its outermost calls: nodes of the base, depth first
+ * @property {Uint32Array} calls the function's outermost calls: nodes of the base in depth-first
+ * order
  * @property {Uint32Array} ends leaves of the stacks within the calls: nodes of the base, sorted by
  * the callee at which they end
  * @property {Uint32Array} first by callee, and one more: index of its first leaf in `ends`
@@ -58,8 +59,8 @@ export function calleesOf(base, has, isReversed) {
 	const {place, ...merged} = nodesWithout({frame: below.frame.subarray(0, count),
 		self: below.self.subarray(0, count), parent: below.parent.subarray(0, count)}, null);
 	const columns = layOut(merged);
-	// The self weight of all calls, not only of the outermost ones, as in the table of
-	// functions.
+	// The root's self weight is that of all calls, not only of the outermost ones, as in the
+	// table of functions.
 	columns.self[0] = own;
 	const {sorted, first} = sortByKey(known.map((one, node) => one >= 0 && self[node] > 0 ? place[one] : NONE),
 		columns.nodes);
@@ -68,7 +69,7 @@ export function calleesOf(base, has, isReversed) {
 
 /**
  * Make the tree of a sandwich.
- * @param {SandwichColumns} columns @param {Tree} base tree whose nodes `below` has
+ * @param {SandwichColumns} columns @param {Tree} base the tree to whose nodes `below` refers
  * @returns {Tree}
  */
 export function sandwichOf({below, ...columns}, base) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Save what is selected in formats of other programs: a text tree for a ticket, folded stacks, a
-// pprof profile as https://github.com/google/pprof/blob/main/proto/profile.proto has it, a drawing.
-// Names are those of the file; in folded stacks ';' and control characters are replaced.
+// Save the current view in other formats: a text tree for a ticket, folded stacks, a pprof profile
+// (https://github.com/google/pprof/blob/main/proto/profile.proto), a drawing. Names are those of
+// the file; in folded stacks ';' and control characters are replaced.
 
 import {WAIT, waitingNodes} from './aggregate.js';
 import {term, timeTerm, withTerm, withoutTerms} from './filter.js';
@@ -11,9 +11,9 @@ import {actingButton, element} from './page.js';
 import {amountsOf, formatPercent, nodeName} from './text.js';
 import {childrenOf, framesTo, pathTo, treeOf} from './tree.js';
 
-/** Time for a browser to begin to read a file. */
+/** Time in ms after which a browser has surely begun to read a file to download. */
 const KEPT_MS = 60000;
-/** Pixels per unit of a drawing. */
+/** Pixels of a PNG per CSS pixel. */
 const SHARPNESS = 2;
 
 /** @typedef {import('./state.js').State} State */
@@ -21,7 +21,7 @@ const SHARPNESS = 2;
 
 // ---- text ---------------------------------------------------------------------------------------
 
-/** Smaller parts have no line. */
+/** Boxes with a smaller share have no line in the text tree. */
 const LEAST_SHARE = 0.005;
 const MOST_LINES = 300;
 
@@ -58,8 +58,8 @@ export function textTree(state, node) {
 /** @typedef {{frames: number[], weight: number, waits: boolean}} Stack frames: outermost first */
 
 /**
- * Make a tree of the thread that is shown in order of time: its samples that end in the box that
- * fills the view. The chart itself is not saved, because its weights are times and not samples.
+ * Make a tree of the thread that is shown in order of time, from its samples within the zoomed box.
+ * The chart itself is not saved, because its weights are times and not samples.
  * @param {State} state @returns {Promise<Tree>}
  */
 async function threadTree({filter, tree, zoomed, perform}) {
@@ -73,7 +73,7 @@ async function threadTree({filter, tree, zoomed, perform}) {
 }
 
 /**
- * List the stacks within the box that fills the view, outermost frame first.
+ * Returns the stacks within the zoomed box, with the outermost frame first.
  * @param {State} state @returns {Promise<Stack[]>}
  */
 async function stacksOf(state) {
@@ -87,7 +87,8 @@ async function stacksOf(state) {
 	for (let node = 1; node < base.nodes; node++)
 		if (sums[node] > 0) {
 			const frames = framesTo(base, node);
-			// In a file that was merged from the leaf, the frames are in reverse order.
+			// In a file that was merged from the leaf, a path begins at the innermost
+			// frame.
 			if (profile.reversed)
 				frames.reverse();
 			stacks.push({frames, weight: sums[node], waits: waits[node] === 1});
@@ -127,7 +128,10 @@ function dataField(field, bytes) {
 	return [field * 8 + 2, ...varint(all.length), ...all];
 }
 
-/** List the types of values of a stack, and how each is computed. @param {State} state */
+/**
+ * Returns the types of values of a pprof sample, and how each is computed from a stack. @param
+ * {State} state
+ */
 function valuesOf({profile, times}) {
 	const {periodNs, countName} = profile;
 	const ns = (/** @type {Stack} */ {weight}) => Math.round(weight * periodNs);
@@ -214,7 +218,10 @@ async function rasterize(svg) {
 	}
 }
 
-/** Text of the button, file suffix, function for the content. Drawings look as on paper. */
+/**
+ * For each format: text of the button, file suffix, function that makes the content. Drawings are
+ * made as for paper.
+ */
 const FORMATS = /** @type {[string, string, (viewer: import('./viewer.js').Viewer) => any][]} */ ([
 	['Folded stacks', 'folded', ({state}) => foldedText(state)],
 	['pprof profile', 'pb.gz', async ({state}) => gzip(await pprofParts(state))],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The search: which frames match, where they are, how much of the time they cover, which match is
-// the current one; and the search field, its buttons, and the text about the result.
+// The search: find the frames that match, their boxes, their share of the time, and the current
+// match; and the search field, its buttons, and the text about the result.
 
 import {whenResting} from './input.js';
 import {element} from './page.js';
@@ -9,7 +9,7 @@ import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild, nodeAfter} from './tree.js';
 
 export const MOST_MATCHES = 9999;
-/** A search is shown as running if it takes longer. */
+/** A search is shown as running if it takes longer than this, in ms. */
 const NOTICED_MS = 150;
 
 /**
@@ -20,7 +20,7 @@ const NOTICED_MS = 150;
  */
 
 /**
- * Make the function that tests a name.
+ * Returns a function that tests whether a name matches.
  * @param {Query} query
  * @returns {{test: ((name: string) => boolean) | null, error: string}} no test if there is no text
  * or the expression is not valid
@@ -48,7 +48,7 @@ export function compileQuery({text, regex, matchCase}) {
 /**
  * @param {number} end one after the last frame @param {(frame: number) => string} nameOf
  * @param {(name: string) => boolean} test @param {number} [first]
- * @returns {Uint8Array} by frame from the first on, 1 when it matches
+ * @returns {Uint8Array} by frame, beginning at `first`: 1 if it matches, else 0
  */
 export function matchFrames(end, nameOf, test, first = 0) {
 	const matches = new Uint8Array(end - first);
@@ -58,8 +58,8 @@ export function matchFrames(end, nameOf, test, first = 0) {
 }
 
 /**
- * Mark the nodes that have a match in their stack, themselves included, so that weight under
- * several matches counts once; and list the nodes that match.
+ * Mark each node that matches or has a matching ancestor, so that weight below several matches is
+ * counted once; and list the nodes that match themselves.
  * @param {import('./tree.js').Tree} tree in depth-first order
  * @param {Uint8Array} matches @returns {import('./tree.js').Marks}
  */
@@ -79,14 +79,14 @@ export function markStacks({nodes, parent, frame}, matches) {
 }
 
 /**
- * List the matching nodes that are not within another matching node, in the order of drawing.
+ * Returns the matching nodes that have no matching ancestor, in the order of drawing.
  * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
  * @param {Uint8Array} marks by node, see Marks
  * @param {number} most @returns {number[]}
  */
 export function outermostMatches(tree, matches, marks, most) {
 	const found = [];
-	// An inverted tree is built on demand: expand only nodes with matches below them.
+	// An inverted tree is built on demand: expand only nodes that have matches below them.
 	const lazy = tree.child.includes(UNKNOWN);
 	let visits = 100 * most;
 	let rest = tree.callees;
@@ -117,9 +117,9 @@ export class Finder {
 		this.matcher = matcher;
 		/** @type {Query} */
 		this.query = {text: '', regex: false, matchCase: false};
-		/** The result is still that of an earlier query. */
+		/** Is the result still that of an earlier query? */
 		this.searching = false;
-		/** Called when it no longer is. */
+		/** Called when `searching` becomes false. */
 		this.onFound = () => {};
 		this.error = '';
 		this.note = '';  // how the query was interpreted, if not literally
@@ -127,9 +127,9 @@ export class Finder {
 		this.matches = null;
 		/** @type {import('./tree.js').Marks | null} of the base */
 		this.marks = null;
-		/** @type {import('./tree.js').Tree | null} tree of `marks` */
+		/** @type {import('./tree.js').Tree | null} the tree to which `marks` belongs */
 		this.base = null;
-		/** @type {number[] | null} nodes of the tree shown */
+		/** @type {number[] | null} matching nodes of the tree that is shown */
 		this.found = null;
 		this.at = -1;
 		this.rows = 0;  // rows of the table of functions that match
@@ -139,8 +139,8 @@ export class Finder {
 	}
 
 	/**
-	 * Search. The result for a text is there at once, for a regular expression when onFound()
-	 * is called.
+	 * Search. The result for a plain text is known at once; for a regular expression, onFound()
+	 * is called later.
 	 * @param {Query} query
 	 */
 	search(query) {
@@ -180,7 +180,7 @@ export class Finder {
 		this.at = -1;
 	}
 
-	/** Update the matches, because another tree is shown, maybe with another base. */
+	/** Update the matches after a change of the tree that is shown, and maybe of its base. */
 	forget() {
 		if (this.base !== this.state.searched)
 			this.markBase();
@@ -188,14 +188,17 @@ export class Finder {
 		this.at = -1;
 	}
 
-	/** Make a test whether a node or one below it matches; null: no search. */
+	/**
+	 * Returns a function that tells whether a node or one below it matches; null if there is no
+	 * search.
+	 */
 	markIn() {
 		const {marks} = this;
 		const {tree} = this.state;
 		return marks && ((/** @type {number} */ node) => tree.hasMatch(node, marks));
 	}
 
-	/** Compute the share of matches in everything, and in what fills the view. */
+	/** Compute the share of the matches in the whole tree, and in the zoomed box. */
 	shares() {
 		const {marks} = this;
 		const {tree, zoomed, isSandwich, base} = this.state;
@@ -228,7 +231,7 @@ export class Finder {
 		return found[this.at];
 	}
 
-	/** Write "3/17", or the number of matches if none is the current one. */
+	/** Returns "3/17", or only the number of matches if there is no current match. */
 	countText() {
 		if (!this.matches)
 			return '';
@@ -259,7 +262,7 @@ export class SearchBox {
 		this.finder = finder;
 		/** Called when the query has changed. */
 		this.onChange = () => {};
-		/** Called when the field is left. */
+		/** Called when the search field loses the focus. */
 		this.onLeft = () => {};
 		this.describeLater = whenResting(() => this.describe(), NOTICED_MS);
 		finder.onFound = () => this.describe();
@@ -285,7 +288,7 @@ export class SearchBox {
 		this.page.search.input.select();
 	}
 
-	/** Search for the field's text and describe the result; the view stays where it is. */
+	/** Search for the field's text and describe the result. The view does not move. */
 	search() {
 		const {search} = this.page;
 		this.finder.search({text: search.input.value, regex: isPressed(search.regex),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The box that is pointed at and the one that is selected: the frames around them, the tooltip at
-// the pointer, and the line at the bottom, which does not move.
+// The box under the pointer and the selected box: the outlines around them, the tooltip at the
+// pointer, and the line of details at the bottom.
 
 import {snapLeft, snapWidth} from './layout.js';
 import {outline} from './outline.js';
@@ -14,11 +14,11 @@ import {holdersOf, partsOf} from './waits.js';
 const HINT = 'Click a box to zoom, right-click for more \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 hold for more';
 
-/** Source lines in a tooltip; a key shows all of them. */
+/** Maximum number of source lines in a tooltip; a key shows all of them. */
 const MOST_LINES = 3;
 const MOST_HOLDERS = 4;
 
-/** Not a node's number: the line at the bottom must be written anew. */
+/** Not a node's number: the details at the bottom must be written again. */
 const NOTHING_SAID = -2;
 
 export class Selection {
@@ -40,7 +40,7 @@ export class Selection {
 		viewer.onResized = () => this.leave();
 	}
 
-	/** The box that keys act on and that the line at the bottom describes. */
+	/** The box on which keys act and which the details at the bottom describe. */
 	get current() {
 		return this.hovered >= 0 ? this.hovered : this.selected;
 	}
@@ -76,23 +76,23 @@ export class Selection {
 	select(node) {
 		this.selected = node;
 		outline(this.page.canvas, this.state, node);
-		// If the graph has the focus, a screen reader reads its item.
+		// If the graph has the focus, a screen reader reads the box's item instead.
 		if (node >= 0 && document.activeElement !== this.page.canvas)
 			this.page.spoken.textContent = sentence(this.state, node);
 		this.placeFrames();
 		this.describe();
 	}
 
-	/** Write the line at the bottom if its text changes. */
+	/** Write the details at the bottom if the current box has changed. */
 	describe() {
-		// The table writes its own line.
+		// The table writes its own details.
 		if (this.described === this.current || this.state.functions)
 			return;
 		this.described = this.current;
 		fillDetails(this.page.details, this.state, this.current);
 	}
 
-	/** Update the texts about the current box. */
+	/** Write the texts about the current box again. */
 	describeAnew() {
 		outline(this.page.canvas, this.state, this.selected);
 		this.described = NOTHING_SAID;
@@ -104,7 +104,7 @@ export class Selection {
 		this.frameAround(this.page.ring, this.selected);
 	}
 
-	/** Find the lower left corner of a box on the screen. @param {number} node */
+	/** Returns the lower left corner of a box on the screen. @param {number} node */
 	cornerOf(node) {
 		const {viewer, state} = this;
 		return {x: viewer.origin.left + Math.max(viewer.edgesOf(node)?.left || 0, 0),
@@ -136,8 +136,8 @@ function row(title, ...cells) {
 }
 
 /**
- * Write the holders of the locks that a node waited for, as functions and shares; "" if none is
- * known.
+ * Returns a text with the functions that held the locks for which a node waited, and their shares;
+ * "" if none is known.
  * @param {import('./state.js').State} state @param {number} node
  */
 function holdersText(state, node) {
@@ -149,7 +149,7 @@ function holdersText(state, node) {
 }
 
 /**
- * Collect the texts about a node for the tooltip and the line at the bottom.
+ * Returns the texts about a node, for the tooltip and the details at the bottom.
  * @param {import('./state.js').State} state @param {number} node
  */
 function said(state, node) {
@@ -194,7 +194,8 @@ function fillTooltip(tooltip, state, node) {
 }
 
 /**
- * Put the tooltip below the pointer, or above it if there is no room; always whole within `ui`.
+ * Put the tooltip below the pointer, or above the pointer if there is no room below, and completely
+ * within `ui`.
  * @param {HTMLElement} tooltip @param {HTMLElement} ui @param {{x: number, y: number}} pointer
  */
 export function placeTooltip(tooltip, ui, pointer) {
@@ -213,7 +214,10 @@ export function fact(label, ...values) {
 		values.filter(Boolean).join(' \u00b7 ')]);
 }
 
-/** Line at the bottom. @param {string} name @param {string} origin @param {HTMLElement[]} facts */
+/**
+ * Returns the elements of the details at the bottom. @param {string} name @param {string} origin
+ * @param {HTMLElement[]} facts
+ */
 export function describeAs(name, origin, facts) {
 	return [element('div', {class: 'what'}, [element('span', {class: 'name', title: name}, [name]),
 		element('span', {class: 'module', title: origin}, [origin])]),

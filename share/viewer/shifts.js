@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Find what changed between one run of each of two versions, by the rules of `flamerun diff`: see
-// cli/compare/shifts.c for the statistics, sides.c for a run's factor, changes.c for where a change
-// is named, change_text.c for the texts. Uses no DOM.
+// Find the functions whose times changed between one run of each of two versions, by the rules of
+// `flamerun diff`. See cli/compare/shifts.c for the statistics, sides.c for a run's factor,
+// changes.c for the choice of the function at which a change is named, change_text.c for the texts.
+// This file uses no DOM.
 
 /**
- * Variance of counts in multiples of a Poisson distribution's, as in cli/compare/sides.c, because
- * one run of each version does not show how much runs vary.
+ * Assumed variance of counts, as a multiple of a Poisson distribution's variance, as in
+ * cli/compare/sides.c. It is assumed because one run of each version does not show how much runs
+ * vary.
  */
 const SELF_DISPERSION = 2;
 const TOTAL_DISPERSION = 8;
-/** Additional factor for waits: one check of a waiting thread gives this many samples. */
+/**
+ * Additional factor for the variance of waits, because one check of a waiting thread gives this
+ * many samples.
+ */
 const LOOK_DISPERSION = 5;
 const ALPHA = 0.05;
 const LEAST_SAMPLES = 25;
@@ -21,14 +26,14 @@ const FACTOR_PART = 0.25;
 const CAP_ROUNDS = 8;
 const FACTOR_FUNCTIONS = 3;
 const FACTOR_CHANCE = 0.01;
-/** A function with a larger share is split by its stacks. */
+/** A function with a larger share of the run than this is split by its stacks. */
 const PART_SHARE = 0.1;
 const NEARLY_NONE = 1e-3;
 const NEARLY = 0.25;
 const NEARLY_ALL = 1.4;
 const EXPLAINED = 0.5;
 
-/** Verdicts, in the order of enum picture_verdict. */
+/** Verdicts, with the values of enum picture_verdict. */
 const UNTOLD = 0;
 const SLOWER = 1;
 const FASTER = 3;
@@ -40,15 +45,15 @@ export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], 
 	[NEW, 'new'], [FASTER, 'faster'], [FASTER + 1, 'faster by others'], [GONE, 'gone'],
 	[UNTOLD, 'no change that is more than chance']]);
 
-/** @typedef {[Float64Array, Float64Array]} Pair of the old side and the new side */
+/** @typedef {[Float64Array, Float64Array]} Pair values of the old and of the new version */
 
 /**
  * @typedef {object} Change
  * @property {number} fn number of the function
- * @property {boolean} isSelf of its self weight, else of its total
- * @property {number} before samples, divided by the side's factor
+ * @property {boolean} isSelf true: change of the self weight, false: of the total
+ * @property {number} before samples of the old version, divided by its factor
  * @property {number} after
- * @property {number} change of the logarithm
+ * @property {number} change difference of the logarithms
  * @property {number} p p-value
  * @property {boolean} isTold is the change significant?
  * @property {boolean} isNamed is it not explained by changes of other functions?
@@ -57,8 +62,8 @@ export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], 
 // ---- chance -------------------------------------------------------------------------------------
 
 /**
- * Compute the probability of both tails of the normal distribution by a continued fraction, which
- * is too large near z = 0.
+ * Returns the probability that a normally distributed value is at least |z| away from 0. The
+ * continued fraction gives too large values near z = 0.
  * @param {number} z
  */
 function tails(z) {
@@ -86,16 +91,19 @@ function weightedMedian(ratios) {
 
 /**
  * One run of each version. sizes: weight of the run; grains: weight of one sample, which depends on
- * the rate.
+ * the sampling rate.
  * @typedef {{sizes: number[], grains: number[]}} Runs
  */
 
-/** Compute a share of all; both sides count alike. @param {Runs} runs @param {number[]} counts */
+/** Returns the mean of the two versions' shares. @param {Runs} runs @param {number[]} counts */
 function shareOf({sizes}, counts) {
 	return counts[0] / sizes[0] / 2 + counts[1] / sizes[1] / 2;
 }
 
-/** Samples that each side should have. @param {Runs} runs @param {number} share */
+/**
+ * Returns the number of samples that each version should have. @param {Runs} runs @param {number}
+ * share
+ */
 function expected({sizes, grains}, share) {
 	return sizes.map((size, side) => share * size / grains[side]);
 }
@@ -106,23 +114,28 @@ function isHeavy(runs, share) {
 }
 
 /**
- * A part of the program: its weight on either side, and its share of all.
+ * A part of the program: its weight in each version, and its share of all weight.
  * @typedef {{counts: number[], share: number}} Part
  */
 
-/** Change of the logarithm, and p-value. @param {Runs} runs @param {Part} part */
+/**
+ * Returns the difference of the logarithms, and its p-value. @param {Runs} runs @param {Part} part
+ */
 function observe(runs, {counts, share}, /** @type {number[]} */ factors, /** @type {number} */ dispersion) {
 	const [old, late] = counts.map((one, side) => Math.log(one + HALF * runs.grains[side]) - factors[side]);
 	const known = expected(runs, share).reduce((sum, samples) => sum + 1 / (samples + HALF), 0);
 	return {change: late - old, p: tails((late - old) / Math.sqrt(dispersion * known))};
 }
 
-/** A ratio's weight in a factor, limited. @param {number} samples */
+/**
+ * Returns the weight of one part's ratio in a version's factor; limited, so that a heavy part does
+ * not decide alone. @param {number} samples
+ */
 function factorWeight(samples) {
 	return 1 / (1 / samples + 1 / FACTOR_SAMPLES);
 }
 
-/** Logarithms of both sides' factors. @param {Runs} runs @param {Part[]} used */
+/** Returns the logarithms of both versions' factors. @param {Runs} runs @param {Part[]} used */
 function factorsOf(runs, used) {
 	const all = runs.sizes[0] + runs.sizes[1];
 	return runs.sizes.map((own, side) => {
@@ -140,7 +153,7 @@ function factorsOf(runs, used) {
 }
 
 /**
- * Compute the logarithm of each side's factor; null if too few functions are alike.
+ * Returns the logarithm of each version's factor, or null if too few functions have the same ratio.
  * @param {Pair} parts weights of disjoint parts of the program
  * @param {Runs} runs @param {number} dispersion
  */
@@ -185,8 +198,8 @@ function pairOf(length) {
 }
 
 /**
- * Compute each function's self weight and total, recursive calls once; and the weights of disjoint
- * parts of the program.
+ * Compute each function's self weight and total, in which recursive calls count once, and the
+ * weights of disjoint parts of the program.
  * @param {import('./tree.js').TreeColumns} tree @param {Pair} sides in samples
  * @param {Uint32Array} fnAt by node
  * @param {number} fns
@@ -236,7 +249,8 @@ function magnitudeOf({change}) {
 }
 
 /**
- * Name each change once, at the function where it is largest; see cli/compare/changes.c.
+ * Set isNamed of one change for each cause: the one at the function where it is largest; see
+ * cli/compare/changes.c.
  * @param {Change[]} told significant changes
  * @param {import('./tree.js').TreeColumns} tree
  * @param {Float64Array} moved change of self weight, by node
@@ -265,8 +279,8 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 			movedHere[fnAt[i]] += moved[i];
 			nodesOfIt.push(i);
 		}
-		// Sum up the changes of the function's callees that appear directly below its
-		// callers, as they do if it makes tail calls.
+		// Sum up the changes of the function's callees that now appear directly below its
+		// callers, which happens if it makes tail calls.
 		const movePast = () => {
 			const isBelow = new Uint8Array(fns + 1);
 			let sum = 0;
@@ -282,7 +296,8 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 						sum += isExplained[j] ? 0 : moved[j];
 			return sum;
 		};
-		// The part of the change without moves between stacks that end alike.
+		// The part of the change that remains when moves between stacks with the same leaf
+		// are ignored.
 		const ofEnds = movedHere.reduce((sum, here, i) => sum + ((here > 0) !== (movedInAll[i] > 0) ? 0
 			: Math.abs(here) < Math.abs(movedInAll[i]) ? here : movedInAll[i]), 0);
 		const all = one.after - one.before;
@@ -300,7 +315,7 @@ function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 
 // ---- words --------------------------------------------------------------------------------------
 
-/** Write a relative change: 0.15 as "+15.0 %". @param {number} more */
+/** Returns a relative change as text: 0.15 as "+15.0 %". @param {number} more */
 export function partText(more) {
 	const percent = 100 * more;
 	return percent >= 1000 ? `${Number((more + 1).toPrecision(3))} times`
@@ -328,7 +343,7 @@ function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
 /**
  * Find the changes of all functions.
  * @param {import('./tree.js').TreeColumns} tree both sides' stacks
- * @param {Float64Array[]} weights of each side, by node
+ * @param {Float64Array[]} weights of each version, by node
  * @param {{name: string, module: string}[]} frames in the order of their names
  * @param {number[]} grains weight of a sample of each side
  * @param {number} sampleS seconds of a sample, the mean of both sides
@@ -361,7 +376,8 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	};
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
-		// A function without callees is tested once.
+		// If the function has no callees, its total equals its self weight and is not
+		// tested again.
 		if (total[0][fn] - self[0][fn] > NEARLY_NONE || total[1][fn] - self[1][fn] > NEARLY_NONE)
 			test(fn, total, false);
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is shown: the tree of which filter's samples, which part of it fills the view, and its
-// orientation. The state knows no element; the parts that draw, search and select read it.
+// The state of the view: the filter and the tree of its samples, the zoomed part, and the
+// orientation. The state refers to no element of the page; the parts that draw, search and select
+// read it.
 
 import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
 import {TIMES} from './decode.js';
@@ -20,16 +21,16 @@ import {NONE, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
  * The time from one mark to the next.
  * @typedef {object} Stretch
  * @property {string} text of the mark
- * @property {number} from microseconds, included
- * @property {number} to not included
+ * @property {number} from begin in microseconds, inclusive
+ * @property {number} to end in microseconds, exclusive
  */
 
 export class State {
-	// Set by open() and keep().
+	// These fields are set by open() and keep().
 	/** @type {import('./decode.js').Profile} */ profile;
 	/** @type {import('./worker.js').Perform} */ perform;
 	/** @type {boolean} */ hasInlined;
-	/** @type {number[]} frames that name what is waited for */ waitFrames;
+	/** @type {number[]} frames of kind WAIT */ waitFrames;
 	/** @type {Times[]} kinds of time with any weight */ choices;
 	/** @type {boolean} */ hasWaits;
 	/** @type {Filter} */ initial;
@@ -37,10 +38,10 @@ export class State {
 	/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */ totals;
 	/** @type {Filter} the filter that was asked for last */ asked;
 	/** @type {Filter} the filter that is shown */ filter;
-	/** @type {Tree} what the filter keeps, as the file merges stacks */ upright;
-	/** @type {Tree} what the filter keeps, of all kinds of time */ every;
+	/** @type {Tree} stacks that the filter keeps, merged from the same end as in the file */ upright;
+	/** @type {Tree} stacks that the filter keeps, of all kinds of time */ every;
 	/** @type {Tree | null} sandwich or chart, shown instead of `base` */ other;
-	/** @type {import('./functions.js').Functions | null} what a table shows */ functions;
+	/** @type {import('./functions.js').Functions | null} the functions of a table */ functions;
 	/** @type {Tree | null} `base` merged from its other end */ inverted;
 	/** @type {Tree} the tree that is inverted, or `upright` */ base;
 	/** @type {Tree} the tree that is shown */ tree;
@@ -56,7 +57,10 @@ export class State {
 		this.theme = '';
 		/** @type {import('./strip.js').Opened} */
 		this.opened = '';
-		/** The node that fills the view, or the deepest one that covers the view. */
+		/**
+		 * The zoomed node, which fills the view; after free movement, the deepest node that
+		 * covers the view.
+		 */
 		this.zoomed = 0;
 		this.free = false;  // the visible range was set by hand and is no node's
 		this.sort = FIRST_SORT;  // of the rows of a table, see functions.js
@@ -88,7 +92,7 @@ export class State {
 		this.asked = this.initial;
 	}
 
-	/** @param {() => void} listener called when another tree is shown */
+	/** @param {() => void} listener called after a change of the tree that is shown */
 	onTree(listener) {
 		this.listeners.push(listener);
 	}
@@ -102,7 +106,7 @@ export class State {
 		return this.filter.terms.find(({kind}) => kind === 'time');
 	}
 
-	/** Name of all that is shown. */
+	/** The label of the root box. */
 	get whole() {
 		const {part} = this;
 		if (this.isSandwich || this.tree.chart)
@@ -117,8 +121,8 @@ export class State {
 	}
 
 	/**
-	 * Do rows go down from the root? In a file that was merged from the leaf, the rows after a
-	 * sandwich's root are callers, so they go up.
+	 * Do rows go down from the root? In a sandwich of a file that was merged from the leaf,
+	 * they go up, because the rows after the root are callers.
 	 */
 	get rootOnTop() {
 		return this.isSandwich ? !this.profile.reversed : this.icicle;
@@ -129,7 +133,7 @@ export class State {
 		return this.tree.chart ? this.tree : this.base;
 	}
 
-	/** Is the file's tree shown merged from its other end? */
+	/** Is the tree merged from the other end than in the file? */
 	get isInverted() {
 		return this.bottomUp !== this.profile.reversed;
 	}
@@ -146,7 +150,7 @@ export class State {
 		this.tree = this.other || this.base;
 	}
 
-	/** Show what a filter keeps. @param {Filter} filter @param {Answer} answer */
+	/** Show the stacks that a filter keeps. @param {Filter} filter @param {Answer} answer */
 	adopt(filter, answer) {
 		this.keep(filter, answer);
 		this.setOrder(this.bottomUp);
@@ -170,7 +174,10 @@ export class State {
 			listener();
 	}
 
-	/** Which boxes are inlined, and is the box that they are in above them? */
+	/**
+	 * Returns `has`, a test whether a node is inlined, and `isAbove`: whether the box into
+	 * which it is inlined is drawn above it.
+	 */
 	inlined() {
 		const {profile, tree, rootOnTop, bottomUp, isSandwich} = this;
 		return {
@@ -181,8 +188,8 @@ export class State {
 	}
 
 	/**
-	 * Make the tree to invert. The frame that says that a thread is idle becomes the leaf, so
-	 * that idle threads stay together in the inverted tree.
+	 * Returns the tree to invert. Frames of kind IDLE are moved to the leaf, so that idle
+	 * threads stay together in the inverted tree.
 	 */
 	idleLast() {
 		const {upright} = this;
@@ -191,14 +198,17 @@ export class State {
 			? buildTree(nodesWithout(upright, isIdle, {trails: true})) : upright;
 	}
 
-	/** Is it a box of idle threads that is not zoomed into? @param {number} node */
+	/**
+	 * Is the node a box of idle threads that is not zoomed into? Its children are hidden.
+	 * @param {number} node
+	 */
 	isClosed(node) {
 		const {tree, zoomed, profile} = this;
 		return node > 0 && !this.isSandwich && profile.frameKind[tree.frame[node]] === IDLE
 			&& !isWithin(tree, zoomed, node);
 	}
 
-	/** Find the closed box that hides a node; NONE if none does. @param {number} node */
+	/** Returns the closed box that hides a node, or NONE. @param {number} node */
 	closedBelow(node) {
 		const {tree} = this;
 		for (let i = node; i > 0; i = tree.parent[i])
@@ -207,7 +217,10 @@ export class State {
 		return NONE;
 	}
 
-	/** Weigh the stacks that contain a frame, over the whole run. @param {number} frame */
+	/**
+	 * Returns the weight of the stacks that contain a frame, over the whole run. @param
+	 * {number} frame
+	 */
 	totalOf(frame) {
 		const {profile, times} = this;
 		let totals = this.totals.get(times);
@@ -220,8 +233,8 @@ export class State {
 }
 
 /**
- * Make the stretches of time from mark to mark. There is one more than marks: number 0 is before
- * the first mark.
+ * Returns the stretches of time between marks. Stretch number 0 is before the first mark, so there
+ * is one more than marks.
  * @param {import('./decode.js').Mark[]} marks in order of time
  * @returns {Stretch[]}
  */
@@ -234,7 +247,8 @@ export function stretchesOf(marks) {
 }
 
 /**
- * List the kinds of time that can be chosen. With one kind only, "both" would show nothing new.
+ * Returns the kinds of time that can be chosen: all if the file has CPU time and waits, else only
+ * the one that it has.
  * @param {import('./decode.js').Profile} profile @returns {Times[]}
  */
 function choicesOf({tree, frameKind}) {

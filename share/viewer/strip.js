@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The strip of time above the graph: the run from its start to its end with the CPUs in use, in all
-// and in what is shown, and the marks. Opened, it also shows processes and threads, or seconds side
-// by side. A range of it is chosen by pointer, finger or key, and the graph then shows that range.
+// The strip of time above the graph: it shows the marks and how many CPUs were in use during the
+// run, by all samples and by those that are shown. When opened, it also shows processes and
+// threads, or a heat map of seconds side by side. The user chooses a range of time by pointer,
+// finger or key, and the graph then shows that range.
 
 import {commOf} from './aggregate.js';
 import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
@@ -22,22 +23,22 @@ import {clamp} from './tree.js';
 const PARTS = /** @type {const} */ (['bins', 'laneBins', 'heatUs']);
 /** @type {Opened[]} */
 export const OPENED = ['', 'lanes', 'heat'];
-/** A shorter run would have few columns. */
+/** Shorter runs, in microseconds, have no heat map, because it would have few columns. */
 const HEAT_LEAST_US = 60e6;
-/** Rows of a column. A column is at least a second long and a pixel wide. */
+/** Number of rows of the heat map. A column is at least a second long and a pixel wide. */
 const HEAT_ROWS = 50;
 const MOST_LANE_BINS = 400;
-/** Width of a bin: narrower ones would show chance. */
+/** Width of a bin. Narrower bins would mostly show random variation. */
 const BIN_PX = 3;
 const MOST_BINS = 2000;
-/** Distance at which a pointer, or a finger, hits an edge. */
+/** Distance in pixels within which a pointer or a finger hits an edge of the range. */
 const NEAR_PX = 6;
 const NEAR_FINGER_PX = 20;
 const STILL_PX = 3;
 const LABEL_PX = 90;
-/** Characters kept of the end of a name that is too long. */
+/** Number of characters kept at the end of a name that is too long. */
 const TAIL = 7;
-/** Steps by which a key moves an edge. @type {Record<string, number>} */
+/** Number of steps by which a key moves an edge of the range. @type {Record<string, number>} */
 const STEPS = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10,
 	Home: -Infinity, End: Infinity};
 const STEPS_OF_RUN = 200;
@@ -49,7 +50,7 @@ export function roundStep(least) {
 }
 
 /**
- * Make the labels of a ruler, without a last one that would be cut off.
+ * Returns the labels of a ruler, without a label at the right edge that would be cut off.
  * @param {number} from @param {number} to @param {number} px
  */
 export function ticksOf(from, to, px) {
@@ -65,13 +66,13 @@ export function ticksOf(from, to, px) {
 }
 
 /**
- * Make the path of the area below a row of bins.
+ * Returns the SVG path of the area below a row of bins.
  * @param {Float32Array} bins @param {number} most value at full height
  */
 function areaOf(bins, most) {
 	let d = `M0 100`;
 	bins.forEach((value, i) => {
-		// Draw equal neighbours as one line.
+		// Draw neighbours with equal values as one line.
 		if (i === 0 || value !== bins[i - 1])
 			d += `V${+(100 - 100 * value / most).toFixed(1)}`;
 		if (value !== bins[i + 1])
@@ -81,7 +82,7 @@ function areaOf(bins, most) {
 }
 
 /**
- * @param {[string, Float32Array][]} areas class and bins of each, the lowest first
+ * @param {[string, Float32Array][]} areas CSS class and bins of each area, the backmost first
  * @param {number} most @param {string} [marks]
  */
 function plotOf(areas, most, marks = '') {
@@ -97,13 +98,13 @@ function mostOf(bins) {
 	return bins.reduce((a, b) => Math.max(a, b), 0);
 }
 
-/** Write a number of CPUs. @param {number} n */
+/** Returns a number of CPUs as text. @param {number} n */
 function digits(n) {
 	return n >= 10 ? n.toFixed(0) : n.toFixed(n < 1 ? 2 : 1);
 }
 
 export class Strip {
-	// Set by build().
+	// These fields are set by build().
 	/** @type {Record<Grip, HTMLElement>} */ grips;
 	/** @type {HTMLElement} */ track;
 	/** @type {HTMLElement} */ more;
@@ -116,17 +117,21 @@ export class Strip {
 		this.page = navigator.page;
 		/** @type {Required<Activity> | null} */
 		this.activity = null;
-		/** @type {import('./activity.js').Wanted | null} known or asked for */
+		/**
+		 * @type {import('./activity.js').Wanted | null} the part of the activity that is
+		 * known or requested
+		 */
 		this.wanted = null;
 		this.asking = false;
 		/** @type {Drag | null} */
 		this.drag = null;
-		/** @type {import('./filter.js').Filter | null} to show next */
+		/** @type {import('./filter.js').Filter | null} the filter to show next */
 		this.next = null;
 		/** @type {Promise<void> | null} */
 		this.following = null;
 		this.keepSoon = whenResting(() => this.finish());
-		// After the graph's frame, because the user waits for that.
+		// Wait for the graph's frame to be drawn first, because the user waits for the
+		// graph.
 		this.askSoon = oncePerFrame(() => setTimeout(() => this.ask()));
 		if (!this.state.profile.sampleCount)
 			return;
@@ -170,12 +175,15 @@ export class Strip {
 
 	// ---- what is drawn --------------------------------------------------------------------------
 
-	/** Length of the run, 0 while it is unknown. */
+	/** Length of the run in microseconds, 0 while it is unknown. */
 	get us() {
 		return this.activity?.us || 0;
 	}
 
-	/** The range that is shown, within the run. @returns {{from: number, to: number}} */
+	/**
+	 * The range of time that is shown, limited to the run. @returns {{from: number, to:
+	 * number}}
+	 */
 	get range() {
 		const {part} = this.state;
 		const us = this.us;
@@ -189,7 +197,7 @@ export class Strip {
 
 	/**
 	 * @param {Opened} opened
-	 * @param {boolean} [byPerson] the user did it, so keep it in the link
+	 * @param {boolean} [byPerson] the user opened it, so write it to the link
 	 */
 	open(opened, byPerson = false) {
 		if (!this.root || this.root.hidden)
@@ -216,7 +224,8 @@ export class Strip {
 	}
 
 	/**
-	 * Ask for what is not known yet, one question at a time; show() asks again after an answer.
+	 * Request the activity that is not known yet, one request at a time; show() requests the
+	 * rest after an answer.
 	 */
 	async ask() {
 		const {opened, filter} = this.state;
@@ -270,8 +279,8 @@ export class Strip {
 	}
 
 	/**
-	 * Draw the lanes. All lanes of threads have one scale, and so have all lanes of processes,
-	 * so that they can be compared: full height is the most that any of them uses at a time.
+	 * Draw the lanes. All lanes of threads have one scale, and all lanes of processes have
+	 * another, so that lanes can be compared. Full height is the maximum over these lanes.
 	 */
 	drawLanes() {
 		const {activity, state} = this;
@@ -310,7 +319,10 @@ export class Strip {
 			this.lanes.children[at]?.focus();
 	}
 
-	/** Draw the seconds in shades of the accent's colour; times out of the range are faint. */
+	/**
+	 * Draw the heat map in shades of the accent colour; times outside of the chosen range are
+	 * faint.
+	 */
 	drawHeat() {
 		const heat = this.activity?.heat;
 		const step = this.wanted?.heatUs;
@@ -351,7 +363,8 @@ export class Strip {
 		this.drawHeat();
 	}
 
-	// ---- another range --------------------------------------------------------------------------
+	// ---- choosing a range
+	// -----------------------------------------------------------------------
 
 	/** @param {PointerEvent} event */
 	timeAt({clientX}) {
@@ -360,8 +373,8 @@ export class Strip {
 	}
 
 	/**
-	 * Find the time under a pointer: a column is a second from bottom to top, then follows the
-	 * next one.
+	 * Returns the time under a pointer in the heat map: within a column time runs from bottom
+	 * to top, then continues at the bottom of the next column.
 	 * @param {PointerEvent} event
 	 */
 	heatTimeAt({clientX, clientY}) {
@@ -372,7 +385,7 @@ export class Strip {
 	}
 
 	/**
-	 * Find what a pointer would drag: an edge, the whole range, or a new range.
+	 * Returns the thing that a pointer would drag: an edge, the whole range, or a new range.
 	 * @param {PointerEvent} event @returns {Drag['grip']}
 	 */
 	gripAt({clientX, pointerType}) {
@@ -382,8 +395,8 @@ export class Strip {
 			return 'new';
 		const {left, width} = this.track.getBoundingClientRect();
 		const [begin, end] = [from, to].map(at => clientX - left - at / us * width);
-		// The edges of a narrow range are mostly outside of it, so that the range itself
-		// can be dragged.
+		// At a narrow range, hit the edges mostly from outside, so that the range itself
+		// can be dragged, too.
 		const near = pointerType === 'touch' ? NEAR_FINGER_PX : NEAR_PX;
 		const within = Math.min(near, (begin - end) / 4);
 		return begin > -near && begin < within ? 'from' : end < near && end > -within ? 'to'
@@ -449,7 +462,7 @@ export class Strip {
 	}
 
 	/**
-	 * Move an edge, at most to the other one, or the whole range within the run.
+	 * Move an edge, at most to the other edge, or move the whole range within the run.
 	 * @param {Grip} grip @param {number} by @param {Drag} drag
 	 */
 	moveBy(grip, by, drag) {
@@ -466,7 +479,7 @@ export class Strip {
 		Object.assign(drag, {from, to, moved: true});
 		this.showRange();
 		const us = this.us;
-		// Round to what a pixel shows, so that links are short.
+		// Round times to the length of a pixel, so that links are short.
 		const step = 10 ** Math.floor(Math.log10(Math.max(us / Math.max(this.track.clientWidth, 1), 1)));
 		const [begin, end] = [from, to].map(at => Math.round(Math.round(at / step) * step));
 		const chosen = timeTerm(begin > 0 ? begin : -Infinity, to < us ? end : Infinity);
@@ -475,7 +488,7 @@ export class Strip {
 		this.following ||= this.follow();
 	}
 
-	/** Let the graph follow the range while it is dragged, one answer at a time. */
+	/** While the range is dragged, update the graph again and again, one request at a time. */
 	async follow() {
 		while (this.next) {
 			const filter = this.next;
@@ -485,7 +498,7 @@ export class Strip {
 		this.following = null;
 	}
 
-	/** End a drag: the chosen range becomes one entry of the history. */
+	/** End a drag: add the chosen range to the browser's history as one entry. */
 	async finish() {
 		const {drag, navigator, state} = this;
 		await this.following;
@@ -509,7 +522,8 @@ export class Strip {
 		this.showRange();
 	}
 
-	// ---- keys and words -------------------------------------------------------------------------
+	// ---- keys and texts
+	// -------------------------------------------------------------------------
 
 	/** @param {KeyboardEvent} event */
 	onKey(event) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The functions that are shown, as a table of their self weights and totals. It is the view for
-// users of screen readers: an ARIA grid, one of whose rows has the focus. Only the rows in sight
-// are elements.
+// The table of the functions that are shown, with their self weights and totals. It is also the
+// view for users of screen readers: an ARIA grid, in which one row has the focus. Only rows in
+// sight exist as elements.
 
 import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
 import {actingButton, element, isTouched} from './page.js';
@@ -12,7 +12,10 @@ import {clamp} from './tree.js';
 /** @typedef {import('./functions.js').Functions} Functions */
 /** @typedef {import('./functions.js').By} By */
 
-/** Elements above and below the rows in sight, for fast scrolling. */
+/**
+ * Number of additional rows that exist as elements above and below those in sight, for fast
+ * scrolling.
+ */
 const SPARE_ROWS = 8;
 const HINT = 'Click a function, again to show it in the graph \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a function, again to show it in the graph \u00b7 hold for more';
@@ -27,9 +30,11 @@ export class Table {
 		this.state = state;
 		this.finder = finder;
 		this.rowPx = isTouched() ? 44 : 26;
-		/** @type {Functions | null} whose rows these are */
+		/** @type {Functions | null} the functions to which `rows` belongs */
 		this.of = null;
-		/** @type {Functions | null} last ones that were spoken about */
+		/**
+		 * @type {Functions | null} the functions that were announced to screen readers last
+		 */
 		this.told = null;
 		this.rows = new Uint32Array(0);  // numbers of functions
 		this.at = 0;  // row from which keys move
@@ -67,17 +72,17 @@ export class Table {
 		return this.state.sort.endsWith('-rising');
 	}
 
-	/** Rows that a page key moves by: those wholly in sight, but one. */
+	/** Number of rows by which a page key moves: one less than those completely in sight. */
 	get most() {
 		return Math.max(Math.floor(this.page.table.clientHeight / this.rowPx) - 2, 1);
 	}
 
-	/** Is a function chosen that has a row? */
+	/** Is a function chosen, and does it have a row? */
 	get isOnRow() {
 		return this.state.chosen >= 0 && this.of?.frame[this.rows[this.at]] === this.state.chosen;
 	}
 
-	/** Update the table. @param {boolean} [isSaid] also speak about it */
+	/** Update the table. @param {boolean} [isSaid] also announce it to screen readers */
 	update(isSaid = false) {
 		const {functions} = this.state;
 		const anew = this.of !== functions;
@@ -110,7 +115,10 @@ export class Table {
 		return `sorted by ${this.state.sort.replace('-', ', ').replace('name', 'function')}`;
 	}
 
-	/** Sort by a column; reverse the order if rows are sorted by it already. @param {By} by */
+	/**
+	 * Sort by a column. If rows are sorted by this column already, reverse the order. @param
+	 * {By} by
+	 */
 	sortBy(by) {
 		const rises = by === this.by ? !this.rises : risesFirst(by);
 		this.state.sort = `${by}-${rises ? 'rising' : 'falling'}`;
@@ -119,7 +127,7 @@ export class Table {
 		this.page.spoken.textContent = this.orderText();
 	}
 
-	/** Choose a row. @param {number} row or the nearest one that exists */
+	/** Choose a row. @param {number} row limited to those that exist */
 	go(row) {
 		if (!this.of || !this.rows.length)
 			return;
@@ -137,7 +145,8 @@ export class Table {
 	}
 
 	/**
-	 * Choose the row that was clicked; open it if it was chosen already and `only` is not set.
+	 * Choose the row that was clicked. If it is chosen already, show its function in the graph,
+	 * unless `only` is set.
 	 * @param {any} event @param {boolean} [only]
 	 */
 	pick(event, only = false) {
@@ -156,7 +165,7 @@ export class Table {
 		this.made.get(this.at)?.focus({preventScroll: true});
 	}
 
-	/** Position at which a menu of the row opens. */
+	/** Position at which the menu of the chosen row opens. */
 	get place() {
 		const area = (this.made.get(this.at) || this.page.table).getBoundingClientRect();
 		return {x: area.left, y: area.bottom};
@@ -172,7 +181,10 @@ export class Table {
 		this.draw();
 	}
 
-	/** Make elements for the visible rows and the focused row; never move an element. */
+	/**
+	 * Make elements for the visible rows and for the row with the focus. Existing elements are
+	 * never moved.
+	 */
 	draw() {
 		const {table, tableBody} = this.page;
 		if (!this.of || !table.clientHeight)
@@ -236,7 +248,7 @@ export class Table {
 		tableHead.querySelectorAll('button')[focused]?.focus();
 	}
 
-	/** Write the line at the bottom. */
+	/** Write the details at the bottom. */
 	describe() {
 		const {state, page} = this;
 		const i = this.isOnRow ? this.rows[this.at] : -1;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Texts: numbers as people read them, and descriptions of a node.
+// Texts for display: formatted numbers, and descriptions of a node.
 
 import {childrenOf, clamp, isCallee, isWithin} from './tree.js';
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-/** Write a count; toLocaleString() would load Intl, which takes ms. @param {number} count */
+/**
+ * Returns a count as "1,234,567". toLocaleString() would first load Intl, which takes milliseconds.
+ * @param {number} count
+ */
 function formatCount(count) {
 	return `${Math.round(count)}`.replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -28,7 +31,7 @@ export function formatSeconds(seconds) {
 }
 
 /**
- * Write a time as "1.250 s", with enough digits to distinguish times one step apart.
+ * Returns a time as "1.250 s", with enough digits to distinguish times that differ by one step.
  * @param {number} us @param {number} stepUs
  */
 export function formatTime(us, stepUs) {
@@ -51,7 +54,10 @@ export function nodeName({profile, tree, whole}, node) {
 	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : whole;
 }
 
-/** Write "3.05 s", or "" if unknown. @param {State} state @param {number} weight */
+/**
+ * Returns the time of a weight as "3.05 s", or "" if it is unknown. @param {State} state @param
+ * {number} weight
+ */
 function cpuTime({profile}, weight) {
 	return profile.periodNs ? formatSeconds(weight * profile.periodNs / 1e9) : '';
 }
@@ -63,8 +69,8 @@ export function counted({profile}, weight) {
 }
 
 /**
- * Write a weight as samples and time. If waits are included, write only the time, because waiting
- * time is not sampled.
+ * Returns a weight as number of samples and time. If waits are included, returns only the time,
+ * because waiting time is not sampled.
  * @param {State} state @param {number} weight of samples
  * @param {import('./state.js').Times} [times]
  */
@@ -74,7 +80,7 @@ export function sampledOf(state, weight, times = state.times) {
 }
 
 /**
- * Write a weight of the tree that is shown; in order of time its weights are microseconds.
+ * Returns a weight of the tree that is shown as text. In order of time, weights are microseconds.
  * @param {State} state @param {number} weight of the tree
  * @param {import('./state.js').Times} [times]
  */
@@ -83,7 +89,7 @@ export function amountsOf(state, weight, times) {
 }
 
 /**
- * Write when a box in order of time begins and ends; "" in other views.
+ * Returns the times at which a box begins and ends, in order of time; "" in other views.
  * @param {State} state @param {number} node
  */
 export function whenOf({tree: {chart, from, total}}, node) {
@@ -93,7 +99,7 @@ export function whenOf({tree: {chart, from, total}}, node) {
 	return [begin, begin + total[node]].map(us => formatTime(us, total[node] / 10)).join(' to ');
 }
 
-/** Write a box's label. @param {State} state @param {number} node */
+/** Returns a box's label. @param {State} state @param {number} node */
 export function labelOf(state, node) {
 	if (node > 0)
 		return nodeName(state, node);
@@ -107,7 +113,7 @@ export function labelOf(state, node) {
 }
 
 /**
- * Write a frame's module and kind; "" when nothing is known.
+ * Returns a frame's module and kind as text; "" if both are unknown.
  * @param {import('./decode.js').Profile} profile @param {number} frame
  */
 export function originOf(profile, frame) {
@@ -116,8 +122,9 @@ export function originOf(profile, frame) {
 }
 
 /**
- * List the source lines of a node's function, the heaviest first; null when none are known. Their
- * weights are of the whole run, and their shares are of the function's weight in it.
+ * Returns the source lines of a node's function, the heaviest first; null if none are known. Their
+ * weights are those of the whole run, and their shares relate to the function's weight in the whole
+ * run.
  * @param {State} state @param {number} node
  */
 export function linesOf(state, node) {
@@ -144,8 +151,8 @@ export function linesOf(state, node) {
 }
 
 /**
- * Write a node's shares. The share of the view is "" if the node is not within the zoomed box, or
- * if everything is shown.
+ * Returns a node's shares as texts. The share of the view is "" if the node is not within the
+ * zoomed box, or if everything is shown.
  * @param {State} state @param {number} node
  */
 export function sharesOf({tree, zoomed, isSandwich, upright}, node) {
@@ -158,7 +165,7 @@ export function sharesOf({tree, zoomed, isSandwich, upright}, node) {
 	};
 }
 
-/** Find a node's position among its siblings. @param {State} state @param {number} node */
+/** Returns a node's position among its siblings. @param {State} state @param {number} node */
 export function placeOf({tree}, node) {
 	const siblings = node > 0 ? childrenOf(tree, tree.parent[node], isCallee(tree, node)) : [0];
 	const index = siblings.indexOf(node);
@@ -166,7 +173,7 @@ export function placeOf({tree}, node) {
 		next: siblings[index + 1], siblings};
 }
 
-/** Describe a node in speech. @param {State} state @param {number} node */
+/** Returns a description of a node for screen readers. @param {State} state @param {number} node */
 export function sentence(state, node) {
 	const {index, count} = placeOf(state, node);
 	const place = node > 0 ? `, ${index + 1} of ${count}` : '';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The head of a thread in order of time: which thread it is, how much of the time is known, and a
-// ruler of seconds.
+// The head of the chart of a thread in order of time: the choice of the thread, how much of its
+// time is known, and a ruler of seconds.
 
 import {element} from './page.js';
 import {ticksOf} from './strip.js';

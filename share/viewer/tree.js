@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The tree that all other files use, with parent, first child and next sibling; its columns, which
-// one thread sends to another; and the tree made of columns. Children may be found on demand: see
-// invert.js.
+// The tree that all other files use, with parent, first child and next sibling; and its columns,
+// which the worker sends to the page. Children may be found on demand: see invert.js.
 //
-// "Base" below is the tree of the columns: the tree itself, or the one that was inverted.
+// The "base" of a tree is the tree of the columns: the tree itself, or the tree from which it was
+// inverted.
 
 /**
  * Node 0 is the root. A node's children are in order from left to right.
  * @typedef {object} Tree
- * @property {number} nodes known so far
- * @property {number} rows levels, the root's included
+ * @property {number} nodes number of nodes known so far
+ * @property {number} rows number of levels, including the root's
  * @property {Uint32Array} parent
  * @property {Uint32Array} depth
  * @property {Int32Array} child the first one, NONE, or UNKNOWN before expand()
@@ -18,7 +18,7 @@
  * @property {Uint32Array} frame
  * @property {Float64Array} self
  * @property {Float64Array} total
- * @property {Float64Array} from weight to the left of it
+ * @property {Float64Array} from weight to the left of the node
  * @property {import('./chart.js').Chart} [chart] its weights are microseconds and `from` are times
  * @property {number} rootRow row of node 0; a sandwich has callers in the rows before it
  * @property {number} callees in a sandwich the first callee of node 0, else NONE; callers are
@@ -27,9 +27,9 @@
  * @property {(node: number) => void} expand find a node's children; may replace the arrays
  * @property {(node: number, marks: Uint8Array) => number} markedWeight weight of a node's stacks
  * that end at a marked node of the base
- * @property {(node: number, groups: Uint8Array | Uint32Array, sums: Float64Array) => void} addWeights
- * add the weight of each of a node's stacks to the sum of its group; groups are by the base's node
- * at which a stack ends
+ * @property {(node: number, groups: Uint8Array | Uint32Array, sums: Float64Array) => void}
+ * addWeights add the weight of each of a node's stacks to the sum of its group; `groups` has the
+ * group of each node of the base at which a stack ends
  * @property {(node: number, marks: Marks) => boolean} hasMatch does a node match, or one below it?
  */
 
@@ -37,7 +37,7 @@
  * Result of a search, see search.js.
  * @typedef {object} Marks
  * @property {Uint8Array} frames by frame, 1 when it matches
- * @property {Uint8Array} stacks by node of the base, 1 when it or a node above it matches
+ * @property {Uint8Array} stacks by node of the base, 1 if the node or an ancestor matches
  * @property {Uint32Array} own nodes of the base that match themselves, in rising order
  */
 
@@ -45,7 +45,8 @@ export const NONE = -1;
 export const UNKNOWN = -2;
 
 /**
- * Columns of a tree in depth-first order, without functions: the subtree of `i` is `i` to `end[i]`.
+ * Columns of a tree in depth-first order, without the functions of a Tree. The subtree of node `i`
+ * is the range from `i` up to, but not including, `end[i]`.
  * @typedef {Pick<Tree, 'nodes' | 'rows' | 'parent' | 'depth' | 'child' | 'sibling' | 'frame' |
  * 'self' | 'total' | 'from' | 'chart'> & {end: Uint32Array}} TreeColumns
  */
@@ -70,7 +71,8 @@ export function layOut({frame, self, parent}) {
 		end[i] ||= i + 1;
 		if (end[above] < end[i])
 			end[above] = end[i];
-		// From the right: the first child so far is the next sibling of this one.
+		// The loop runs from right to left, so the parent's first child so far is the next
+		// sibling of this node.
 		sibling[i] = child[above];
 		child[above] = i;
 		total[above] += total[i];
@@ -88,7 +90,7 @@ export function layOut({frame, self, parent}) {
 	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end, total, from};
 }
 
-/** Members of a tree that is not a sandwich. */
+/** Members of a tree that is not a sandwich, in addition to its columns. */
 export const ONE_WAY = {rootRow: 0, callees: NONE, callers: Infinity};
 
 /** @param {Tree} tree @param {number} node */
@@ -130,10 +132,10 @@ export function buildTree(nodes) {
 }
 
 /**
- * Sort numbers by key, equal keys by number. Returns the numbers, and where those of each key
- * begin.
+ * Sort numbers by their keys, and those with equal keys by number. Returns the sorted numbers, and
+ * for each key the index of its first number.
  * @param {ArrayLike<number>} keys by number, NONE: left out
- * @param {number} most of keys
+ * @param {number} most number of keys
  */
 export function sortByKey(keys, most) {
 	const first = new Uint32Array(most + 1);
@@ -163,10 +165,10 @@ export function widen(columns) {
 }
 
 /**
- * Find the first number that is not one, by bisection; `count` when all are.
+ * Returns the first number for which `isOne` is false, found by bisection; `count` if there is
+ * none.
  * @param {number} count
- * @param {(number: number) => boolean} isOne true for numbers up to some number, false from there
- * on
+ * @param {(number: number) => boolean} isOne true below some number, false from that number on
  */
 export function firstNot(count, isOne) {
 	let first = 0;
@@ -180,7 +182,10 @@ export function firstNot(count, isOne) {
 	return first;
 }
 
-/** Get the first child, or NONE; may expand(). @param {Tree} tree @param {number} node */
+/**
+ * Returns the first child, or NONE; calls expand() if needed. @param {Tree} tree @param {number}
+ * node
+ */
 export function firstChild(tree, node) {
 	if (tree.child[node] === UNKNOWN)
 		tree.expand(node);
@@ -201,7 +206,7 @@ export function childrenOf(tree, node, below = false) {
 }
 
 /**
- * Find the child with the most weight, or NONE.
+ * Returns the child with the most weight, or NONE.
  * @param {Tree} tree @param {number} node @param {boolean} [below] see childrenOf()
  */
 export function widestChild(tree, node, below) {
@@ -212,14 +217,20 @@ export function widestChild(tree, node, below) {
 	return widest;
 }
 
-/** Next node outside of the subtree, or NONE. @param {Tree} tree @param {number} node */
+/**
+ * Returns the next node, in depth-first order, after the subtree of `node`, or NONE. @param {Tree}
+ * tree @param {number} node
+ */
 export function nodeAfter({parent, sibling}, node) {
 	while (node > 0 && sibling[node] === NONE)
 		node = parent[node];
 	return sibling[node];
 }
 
-/** List the nodes from the root's child down to `node`. @param {Tree} tree @param {number} node */
+/**
+ * Returns the nodes of the path from the root's child down to `node`. @param {Tree} tree @param
+ * {number} node
+ */
 export function pathTo(tree, node) {
 	const path = [];
 	for (let i = node; i > 0; i = tree.parent[i])
@@ -228,7 +239,7 @@ export function pathTo(tree, node) {
 }
 
 /**
- * List the frames of the path to a node. A path to a sandwich's callee begins with the frame of
+ * Returns the frames of the path to a node. A path to a sandwich's callee begins with the frame of
  * node 0, which distinguishes it from a path to a caller.
  * @param {Tree} tree @param {number} node
  */
@@ -245,7 +256,7 @@ export function isWithin(tree, node, ancestor) {
 }
 
 /**
- * Find the node at the end of a path of frames; skip frames that are not there.
+ * Returns the node at the end of a path of frames. Frames that do not exist there are skipped.
  * @param {Tree} tree @param {number[]} frames see framesTo()
  */
 export function follow(tree, frames) {
@@ -257,8 +268,8 @@ export function follow(tree, frames) {
 }
 
 /**
- * Find the first node at the end of a path in a tree whose siblings may be of one function, or the
- * deepest node on the path.
+ * Returns the first node at the end of a path in a tree whose siblings may have the same function;
+ * if no node is at the end, the deepest node on the path.
  * @param {Tree} tree in depth-first order
  * @param {number} levels length of the path
  * @param {(node: number, level: number) => boolean} isLevel is a node on the path at a level? The
@@ -279,7 +290,7 @@ export function firstAlong({nodes, depth, parent}, levels, isLevel) {
 }
 
 /**
- * Find the deepest node, at most at `depth`, that covers all weights from `from` to `to`.
+ * Returns the deepest node, at most at `depth`, that covers all weights from `from` to `to`.
  * @param {Tree} tree @param {number} from @param {number} to @param {number} [depth]
  * @param {boolean} [below] among the callees of a sandwich
  */
@@ -298,7 +309,7 @@ export function nodeCovering(tree, from, to, depth = Infinity, below = false) {
 }
 
 /**
- * Find the node in a row that covers a weight, or -1.
+ * Returns the node in a row that covers a weight, or -1.
  * @param {Tree} tree @param {number} row @param {number} weight
  */
 export function nodeAt(tree, row, weight) {
@@ -310,7 +321,7 @@ export function nodeAt(tree, row, weight) {
 }
 
 /**
- * Weigh, for each frame, the stacks that contain it, each stack once.
+ * Returns, for each frame, the weight of the stacks that contain it, each stack counted once.
  * @param {TreeColumns} tree @param {number} frames @returns {Float64Array} by frame
  */
 export function frameTotals({nodes, parent, frame, total}, frames) {

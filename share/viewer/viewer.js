@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // The graph on the canvas: which boxes are drawn in which colours, and which box is at a position
-// in the window. Callbacks report that it was drawn or has another size.
+// in the window. Callbacks report that the graph was drawn or has another size.
 
 import {BoxList, visibleBoxes} from './layout.js';
 import {ABOVE, PLAIN, Painter, UNMATCHED, applyTheme} from './draw.js';
@@ -9,7 +9,7 @@ import {Camera} from './navigate.js';
 import {labelOf} from './text.js';
 import {isCallee, nodeAt} from './tree.js';
 
-/** Time of one frame for finding children; the next frame continues. */
+/** Maximum time in ms for expanding children in one frame; the next frame continues. */
 const EXPANDING_MS = 5;
 
 export class Viewer {
@@ -29,7 +29,7 @@ export class Viewer {
 		this.height = 0;
 		this.scrollTop = 0;
 		this.frameRequest = 0;
-		/** Draw nothing until all parts are ready. */
+		/** While this is true, nothing is drawn: not all parts of the viewer are ready. */
 		this.held = true;
 		this.onDrawn = () => {};
 		this.onStill = () => {};
@@ -41,7 +41,7 @@ export class Viewer {
 		});
 	}
 
-	/** Draw from now on. */
+	/** Allow drawing: all parts of the viewer are ready. */
 	release() {
 		this.held = false;
 		this.draw();
@@ -62,7 +62,8 @@ export class Viewer {
 		this.width = scroller.clientWidth;
 		this.height = Math.max(scroller.clientHeight, 1);
 		this.painter.resize(this.width, this.height);
-		// A flame has its root at the bottom: keep the distance from there.
+		// A flame has its root at the bottom, so keep the scrolling distance from the
+		// bottom.
 		if (!rootOnTop)
 			scroller.scrollTop =
 				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
@@ -106,7 +107,10 @@ export class Viewer {
 		this.frameRequest ||= requestAnimationFrame(now => this.frame(now));
 	}
 
-	/** Advance the camera; draw, or wait while it starts. @param {number} now */
+	/**
+	 * Advance the camera and draw. If the camera only starts, draw in the next frame. @param
+	 * {number} now
+	 */
 	frame(now) {
 		const {camera, page} = this;
 		const wasMoving = camera.moving;
@@ -173,7 +177,10 @@ export class Viewer {
 		return this.state.closedBelow(node) < 0 ? node : -1;
 	}
 
-	/** A box's edges in canvas pixels; null: out of sight. @param {number} node */
+	/**
+	 * Returns a box's edges in pixels of the canvas; null if it is out of sight. @param
+	 * {number} node
+	 */
 	edgesOf(node) {
 		const {from, to} = this.camera.span;
 		const scale = this.width / (to - from);

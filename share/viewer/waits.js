@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What threads wait for: the kinds of waiting, and how much of a box is of which kind.
+// Kinds of waits: how much of a box's time is of which kind, and which functions held the locks
+// that were waited for.
 
 import {IDLE, KERNEL, WAIT} from './aggregate.js';
 import {follow, framesTo} from './tree.js';
 
-/** Texts for the modules of frames of kind WAIT, in the order of render/palette.c. */
+/** For the modules of frames of kind WAIT, texts for display, in the order of render/palette.c. */
 const WAIT_KINDS = new Map([
 	['lock', 'lock'],
 	['io', 'input, output'],
@@ -24,11 +25,14 @@ const IDLE_NAME = 'idle threads';
 
 /** @typedef {import('./state.js').State} State */
 /**
- * @typedef {{name: string, weight: number, frame: number}} Part of a box: a kind of time; frame:
- * one of that kind, -1: none
+ * @typedef {{name: string, weight: number, frame: number}} Part of a box with one kind of time;
+ * frame: a frame of that kind, -1 if there is none
  */
 
-/** Make the reader of a frame's kind of time: index in NAMES, 0: none. @param {State} state */
+/**
+ * Returns a function that returns a frame's kind of time: an index in NAMES, 0 for none. @param
+ * {State} state
+ */
 function kindReader({profile}) {
 	const kinds = [...WAIT_KINDS.keys()];
 	return (/** @type {number} */ frame) => {
@@ -40,8 +44,8 @@ function kindReader({profile}) {
 }
 
 /**
- * Find the kind of time of each node. The frame that says it may be at either end of a stack, and
- * so may the frame of idle threads.
+ * Returns the kind of time of each node. The frame of kind WAIT or KERNEL that determines it may be
+ * at either end of a stack, and so may the frame of kind IDLE.
  * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order
  */
 function kindsOf(state, {nodes, frame, parent}) {
@@ -58,23 +62,26 @@ function kindsOf(state, {nodes, frame, parent}) {
 /** Results of kindsOf() by tree. @type {WeakMap<object, Uint8Array>} */
 const known = new WeakMap();
 
-/** Find a node in the tree of all kinds of time. @param {State} state @param {number} node */
+/**
+ * Returns the tree in which to add up the kinds of time of a node, and the node there: if possible,
+ * the tree of all kinds of time. @param {State} state @param {number} node
+ */
 function placeOf(state, node) {
 	const path = framesTo(state.tree, node);
-	// A box in order of time is its own time only, not all of its stack.
+	// In order of time, a box is only its own time, not all time of its stack.
 	if (state.tree.chart)
 		return {tree: state.tree, at: node, base: state.tree, path};
-	// A callee in a sandwich is many nodes of that tree, and in an inverted tree a wait and
-	// what ran have no box in common. So use the tree that is shown.
+	// Use the tree that is shown: a callee in a sandwich is many nodes of the tree of all
+	// kinds, and in an inverted tree waiting time and CPU time have no common box.
 	const [tree, at, base] = state.isInverted || state.isSandwich ? [state.tree, node, state.base]
 		: [state.every, follow(state.every, path), state.every];
 	return {tree, at, base, path};
 }
 
 /**
- * Weigh the kinds of time in a box, whichever kinds are shown. Idle threads are a kind of their
- * own, except within their box. The list is empty if the file has CPU time outside of the kernel
- * only.
+ * Returns the weights of the kinds of time in a box, also of those that are not shown. Idle threads
+ * are a kind of their own, except within their box. The list is empty if the file has only CPU time
+ * outside of the kernel.
  * @param {State} state @param {number} node @returns {Part[]}
  */
 export function partsOf(state, node) {
@@ -100,18 +107,20 @@ export function partsOf(state, node) {
 
 // ---- holders of locks --------------------------------------------------------------------------
 
-/** The holder in the name of a leaf, see cli/profile/holders.h. */
+/** Finds the holder in the name of a wait's frame, see cli/profile/holders.h. */
 const HELD_BY = /[:,] held by (.*)\]$/;
 
-/** @typedef {{name: string, share: number}} Holder function that had locks; "": unknown */
-/** @typedef {{names: string[], groups: Uint32Array}} Held groups: by node, in `names`; 0: none */
+/** @typedef {{name: string, share: number}} Holder function that held locks; "": unknown */
+/**
+ * @typedef {{names: string[], groups: Uint32Array}} Held groups: by node, index in `names`; 0: none
+ */
 
 /** Results of findHeld(), by tree. @type {WeakMap<object, Held>} */
 const held = new WeakMap();
 
 /**
- * Find the holders of locks. A wait without a holder, next to waits with holders, is for the same
- * locks, so its holder is unknown.
+ * Find the holders of locks by node. A wait without a holder whose siblings have holders is for the
+ * same locks, so its holder is counted as unknown.
  * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order
  * @returns {Held}
  */
@@ -139,7 +148,8 @@ function findHeld({profile, waitFrames}, {nodes, frame, parent}) {
 }
 
 /**
- * List the holders of the locks that a node's stacks waited for, the longest first.
+ * Returns the holders of the locks for which a node's stacks waited; those that caused the longest
+ * waits come first.
  * @param {State} state @param {number} node @returns {Holder[]}
  */
 export function holdersOf(state, node) {

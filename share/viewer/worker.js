@@ -15,7 +15,10 @@ import {compileQuery, matchFrames} from './search.js';
 /** @typedef {{id: number, task: Task | 'open', details: any}} Question */
 /** @typedef {(task: Task, details: any) => Promise<any>} Perform */
 
-/** Functions that can be asked for; each gets a profile and returns the answer. */
+/**
+ * The tasks that the worker can do. Each function gets a profile and details, and returns the
+ * answer.
+ */
 const TASKS = {
 	aggregate,
 	binActivity,
@@ -31,8 +34,8 @@ const TASKS = {
 // ---- in the worker ------------------------------------------------------------------------------
 
 /**
- * List the buffers of an answer. They are moved and not copied, because this thread does not need
- * them.
+ * Returns the buffers of an answer. They are moved to the page and not copied, because the worker
+ * does not need them any more.
  * @param {any} answer @returns {ArrayBuffer[]}
  */
 function buffersOf(answer) {
@@ -41,7 +44,7 @@ function buffersOf(answer) {
 	return answer && typeof answer === 'object' ? Object.values(answer).flatMap(buffersOf) : [];
 }
 
-/** Answer questions from now on. */
+/** Begin to answer questions. */
 export function listen() {
 	/** @type {any} */
 	const thread = self;
@@ -56,11 +59,11 @@ export function listen() {
 		}
 		try {
 			// Free the data at once: it may be a hundred megabytes, which the garbage
-			// collector would keep for long.
+			// collector would free much later.
 			profile ||= data.names ? profileOf(null, data) : readProfile(readColumns(data),
 				() => data.buffer.transfer?.(0));
 			const answer = await TASKS[task](profile, details);
-			// Copy the buffers that are used again.
+			// Copy the buffers that later answers use again; move the others.
 			const own = new Set(buffersOf(reused(profile)));
 			thread.postMessage({id, answer},
 				[...new Set(buffersOf(answer))].filter(buffer => !own.has(buffer)));
@@ -75,22 +78,27 @@ export function listen() {
 
 export const REFUSED = 'refused';
 const LATE = 'late';
-/** Time that an outdated question may still take. */
+/** Time in ms that an outdated question may still take. */
 const OUTDATED_MS = 100;
-/** A policy refuses a worker by an event, in some versions by none. */
+/**
+ * Time in ms to wait for the worker to start: if a policy forbids workers, some browser versions
+ * send no event.
+ */
 const START_MS = 5000;
 
 /** @typedef {{question: Question, resolve: Function, reject: Function, timer: number}} Asked */
 
 export class Background {
 	/**
-	 * @param {string} source script of the viewer
+	 * @param {string} source source text of the viewer's script
 	 * @param {Uint8Array | import('./join.js').Joined} data of the file, or of a comparison
 	 */
 	constructor(source, data) {
 		this.source = source;
 		this.data = data;
-		/** @type {Promise<Worker | null> | null} null in it: refused */
+		/**
+		 * @type {Promise<Worker | null> | null} its result is null if workers are refused
+		 */
 		this.starting = null;
 		/** @type {Map<number, Asked>} */
 		this.asked = new Map();
@@ -100,8 +108,7 @@ export class Background {
 	/**
 	 * Ask the worker to do a task.
 	 * @param {Task} task @param {any} details
-	 * @param {number} [limitMs] a question with a limit makes earlier questions of its task
-	 * outdated
+	 * @param {number} [limitMs] time limit; earlier questions for the same task become outdated
 	 * @returns {Promise<any>} the answer; it fails with REFUSED if there are no workers, or
 	 * LATE
 	 */
@@ -155,7 +162,7 @@ export class Background {
 		});
 	}
 
-	/** End the worker. */
+	/** Terminate the worker. */
 	async close() {
 		(await this.starting)?.terminate();
 	}
@@ -181,12 +188,14 @@ export class Background {
 	}
 }
 
-/** With fewer nodes and samples, the page itself is faster. */
+/**
+ * With fewer nodes and samples than this, doing a task on the page is faster than in the worker.
+ */
 const FEW_STEPS = 50000;
 
 /**
- * Make the function that does a task: on the page if that is faster or if workers are refused, else
- * in the worker.
+ * Returns a function that does a task: on the page if that is faster or if workers are refused,
+ * else in the worker.
  * @param {Profile} profile @param {Background} background @returns {Perform}
  */
 export function performer(profile, background) {
