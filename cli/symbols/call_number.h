@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the system call that a stack is in. Its number is read from the machine code in the ELF
- * file.
+ * Find the system call in which a stack is, by the machine code in the ELF file.
  *
  * Context: any thread.
  */
@@ -12,19 +11,22 @@
 
 #include "cli/symbols/elf_file.h"
 
-/* Frames below: up to three internal functions of glibc, and the function that called them. */
+/*
+ * The innermost frames that are examined: up to three internal functions of glibc, and their
+ * caller.
+ */
 #define CALL_NUMBER_FRAMES 4u
 
 struct call_number {
 	/*
-	 * Set by the caller: ELF virtual addresses in one file. [0] is the innermost frame: the
-	 * address after its system call instruction. The others are its callers, innermost first:
-	 * an address inside the call instruction (return address - 1). 0: no such frame.
+	 * Set by the caller: ELF virtual addresses in one file, innermost frame first; 0 if there
+	 * is no such frame. [0] is the address after the system call instruction. The others are
+	 * addresses inside call instructions (return address - 1).
 	 */
 	uint64_t addresses[CALL_NUMBER_FRAMES];
-	/* -1: no system call; ARCH_SYSCALL_NUMBERLESS (arch/code.h): one of unknown number. */
+	/* number of the system call; -1: none; ARCH_SYSCALL_NUMBERLESS (arch/code.h): unknown */
 	int32_t number;
-	/* Number of innermost frames that are internal functions of glibc and should be hidden. */
+	/* number of innermost frames to hide, because they are internal functions of glibc */
 	uint32_t passing;
 };
 
@@ -32,8 +34,8 @@ struct call_number {
 void call_number_find(const struct elf_file *file, struct call_number *call);
 
 /*
- * Return the name of system call @number on this CPU, such as "read", as in the headers that
- * flamerun was compiled with. Return NULL if there is no such call.
+ * Return the name of system call @number on this CPU, such as "read", or NULL if there is no such
+ * call. The names are those of the headers with which flamerun was compiled.
  */
 const char *call_number_name(long number);
 

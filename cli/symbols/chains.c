@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One struct answers for each call of chains_add(). Equal names of a batch are one string, so a
- * name that was already demangled is found by its address.
+ * Each call of chains_add() makes one struct answers. A name is demangled once: equal names of a
+ * batch are one string, so the demangled name is found by the address of the raw name.
  */
 #include "cli/symbols/chains.h"
 
@@ -15,17 +15,18 @@
 #include "cli/symbols/text_pool.h"
 #include "render/array.h"
 
-/* The chains of one batch. No address is in two batches. */
+/* The chains of one batch. Each address is in one batch only. */
 struct answers {
 	struct answers *next;
 	struct inlines *inlines;
-	struct symbols_frame **shown; /* by address; NULL until looked up */
+	/* [index of the address] -> its frames; NULL until chains_find() is called for it */
+	struct symbols_frame **shown;
 };
 
 struct chains {
 	struct answers *answers;
-	struct text_pool pool;	  /* frames and their names */
-	/* owned; found by the address of the raw name */
+	struct text_pool pool;	  /* memory of frames and their names */
+	/* owned; found by hash of the raw name's address */
 	struct shown_name *names;
 	uint32_t name_count, name_room;
 	struct lookup lookup;
@@ -77,7 +78,10 @@ static int compare_addresses(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Return the batch that contains @address, and set *@index to its index there; or return NULL. */
+/*
+ * Find the batch that contains @address, and set *@index to the address's index in it. Returns NULL
+ * if there is none.
+ */
 static struct answers *find_answers(const struct chains *chains, uint64_t address, size_t *index)
 {
 	for (struct answers *answers = chains->answers; answers; answers = answers->next) {
@@ -91,7 +95,7 @@ static struct answers *find_answers(const struct chains *chains, uint64_t addres
 	return NULL;
 }
 
-/* Add a batch that takes ownership of @inlines. Returns 0 or -ENOMEM. */
+/* Add the chains @inlines as a batch, which takes ownership of them. Returns 0 or -ENOMEM. */
 static int add_answers(struct chains *chains, struct inlines *inlines)
 {
 	struct answers *answers = calloc(1, sizeof(*answers));
@@ -109,7 +113,10 @@ static int add_answers(struct chains *chains, struct inlines *inlines)
 	return 0;
 }
 
-/* Sort @addresses and remove duplicates and those in earlier batches. Returns how many are left. */
+/*
+ * Sort @addresses. Remove duplicates and those that earlier batches contain. Returns the number
+ * that remains.
+ */
 static size_t keep_new(const struct chains *chains, uint64_t *addresses, size_t count)
 {
 	size_t kept = 0, index;
@@ -122,7 +129,10 @@ static size_t keep_new(const struct chains *chains, uint64_t *addresses, size_t 
 	return kept;
 }
 
-/* Set *@inlines (owned); leave it unchanged without DWARF. Returns 0 or -ENOMEM. */
+/*
+ * Read chains from the module's DWARF into *@inlines (owned). Without DWARF, *@inlines is
+ * unchanged. Returns 0 or -ENOMEM.
+ */
 static int read_inlines(const struct symbols_module *module, const uint64_t *addresses,
 	size_t count, bool (*is_hurried)(void), struct inlines **inlines)
 {
@@ -161,7 +171,7 @@ int chains_add(struct chains *chains, const struct symbols_module *module,
 	return error;
 }
 
-/* ---- names as they are shown ----------------------------------------------------------------- */
+/* ---- names for display ----------------------------------------------------------------------- */
 
 static uint32_t hash_of(const char *raw)
 {
@@ -174,7 +184,7 @@ static uint32_t hash_name(const void *chains, uint32_t number)
 	return hash_of(((const struct chains *)chains)->names[number - 1].raw);
 }
 
-/* Return @raw as it is shown, or NULL without memory. */
+/* Return @raw demangled for display, or NULL if out of memory. */
 static const char *show_name(struct chains *chains, const char *raw)
 {
 	struct lookup_probe probe;

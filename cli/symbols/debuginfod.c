@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run elfutils' client library, if it is installed, in a child process for each file. A child can
- * be killed at any time, whereas the library cannot be interrupted while it connects. The libraries
- * that it loads and the data that it parses stay out of flamerun's process. The partial download of
- * a killed child is removed. Source: debuginfod_find_debuginfo(3).
+ * For each file, run elfutils' client library, if it is installed, in a child process. A child can
+ * be killed at any time, whereas the library cannot be interrupted while it connects to a server.
+ * Moreover, the libraries that it loads and the data that it parses stay out of flamerun's process.
+ * The partial download of a killed child is removed. Source: debuginfod_find_debuginfo(3).
  */
 #include "cli/symbols/debuginfod.h"
 
@@ -26,7 +26,7 @@
 #define LIBRARY	   "libdebuginfod.so.1"
 #define POLL_NS	   10000000
 #define NS_PER_S   1000000000ULL
-/* exit status of a child; 0: downloaded, else errno */
+/* exit status of a child if the library is missing; 0: downloaded; other values: errno */
 #define NO_LIBRARY 255
 
 int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
@@ -58,7 +58,7 @@ int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, c
 typedef void *begin_fn(void);
 typedef int find_fn(void *client, const unsigned char *id, int id_bytes, char **path);
 
-/* Download the file. Runs in a child process. Returns its exit status. */
+/* Download the file, in the child process. Returns the exit status of the child. */
 static int find(const struct debuginfod_request *request)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -89,9 +89,9 @@ static pid_t start(const struct debuginfod_request *request, pid_t parent)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* The parent process enforces the time limit. */
+	/* Ignore the library's own time limit, because the parent process enforces it. */
 	unsetenv("DEBUGINFOD_MAXTIME");
-	/* Hide the library's messages, also because a graph may go to standard output. */
+	/* Discard the library's messages; standard output may be the graph's. */
 	null = open("/dev/null", O_RDWR);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);
@@ -130,7 +130,7 @@ struct running {
 	struct debuginfod_request *request;
 };
 
-/* Reap the children that have ended. Returns how many still run. */
+/* Reap children that have exited. Returns how many are still running. */
 static unsigned reap(struct running *running, struct debuginfod_report *report)
 {
 	unsigned count = 0;
@@ -150,7 +150,9 @@ static unsigned reap(struct running *running, struct debuginfod_report *report)
 	return count;
 }
 
-/* Write the path of the file into which process @pid downloads, "" if there is none. */
+/*
+ * Write to @path the path of the file into which process @pid is downloading; "" if there is none.
+ */
 static void find_partial(pid_t pid, char path[PATH_MAX])
 {
 	static const char name[] = "/debuginfo.";

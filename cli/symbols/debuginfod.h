@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Download debug files from debuginfod servers, several at a time and with a time limit. Files are
- * stored in the cache folder that all debuginfod clients of the user share; debuginfod_open() finds
- * them there, also in later runs.
+ * Download debug files from debuginfod servers, several at a time and with a time limit. Downloaded
+ * files are stored in the cache folder that all debuginfod clients of the user share, where
+ * debuginfod_open() finds them, also when flamerun runs again.
  *
  * Context: one thread.
  */
@@ -16,14 +16,17 @@
 #include "cli/symbols/elf_file.h"
 
 /*
- * Open the debug file of build-id @id in the cache folder, whichever client downloaded it.
- * Returns 0 with @file, which the caller closes, and its path in @path, which has room for
- * @path_bytes; or -ENOENT.
+ * Open the debug file of build-id @id if any debuginfod client has stored it in the cache folder.
+ * Returns 0 with @file, which the caller closes, and its path in @path (room for @path_bytes
+ * bytes); or -ENOENT.
  */
 int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
 	size_t path_bytes);
 
-/* Limits of one debuginfod_fetch(): downloads at once, and in all. Further requests are ignored. */
+/*
+ * Limits of one debuginfod_fetch(): parallel downloads, and requests in all. Requests beyond
+ * DEBUGINFOD_MAX are ignored.
+ */
 #define DEBUGINFOD_AT_ONCE 8u
 #define DEBUGINFOD_MAX     256u
 
@@ -36,18 +39,18 @@ struct debuginfod_request {
 	bool came; /* set if the file was downloaded */
 };
 
-/* Results of requests. Zero-initialise; several debuginfod_fetch() add to one report. */
+/* Results of requests. Zero-initialise; each debuginfod_fetch() adds to it. */
 struct debuginfod_report {
 	unsigned came;
-	unsigned unknown;    /* files that no server has */
-	/* requests that failed, e.g. no server answered */
+	unsigned unknown;    /* number of files that no server has */
+	/* number of requests that failed, for example because no server answered */
 	unsigned failed;
 	int error;	     /* errno of the last failed request */
-	/* files not downloaded because of the time limit or is_hurried() */
+	/* number of files not downloaded because of the time limit or is_hurried() */
 	unsigned left;
-	/* the time limit if it was reached, else 0 */
+	/* the time limit in seconds if it was reached, else 0 */
 	unsigned seconds;
-	/* libdebuginfod is not installed, so no server was asked */
+	/* libdebuginfod is not installed, so nothing was requested */
 	bool has_no_library;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demangle by libiberty, but choose which names to demangle, bound the size of results, and cut off
- * suffixes first. Names of Fortran, OCaml, Haskell and Crystal, which libiberty does not know, are
- * demangled here.
+ * Demangle names by libiberty. This file decides which names to demangle, bounds the size of the
+ * results, and cuts off suffixes first. It demangles names of Fortran, OCaml, Haskell and Crystal
+ * itself, because libiberty does not know them.
  */
 #include "cli/symbols/demangle.h"
 
@@ -16,8 +16,8 @@
 #include <string.h>
 
 /*
- * Suffixes of the copies and parts that compilers make of a function. `bare`: it may stand without
- * a number. The others must have one, because "main.part" may be a name from the source.
+ * Suffixes that compilers append to the names of copies and parts of a function. `bare`: the suffix
+ * may lack a number. The others must have one, because "main.part" may be a name from the source.
  */
 static const struct {
 	const char *text;
@@ -32,7 +32,7 @@ static const struct {
 	{".localalias", 1},
 };
 
-/* The demangler's output. @full is the longjmp() target when @text is full. */
+/* The demangler's output. If @text is full, the demangler is left by longjmp() to @full. */
 struct output {
 	char text[DEMANGLE_MAX_BYTES + 1];
 	size_t bytes;
@@ -40,8 +40,9 @@ struct output {
 };
 
 /*
- * A name of 300 bytes can demangle to terabytes by referring to its own parts. libiberty's printer
- * cannot be stopped, so leave it by longjmp(); it has no heap memory that could leak.
+ * Collect the demangler's output. A name of 300 bytes can demangle to terabytes by referring to its
+ * own parts, and libiberty's printer cannot be stopped. So leave it by longjmp(), which leaks
+ * nothing, because the printer has no heap memory.
  */
 static void collect_output(const char *text, size_t bytes, void *opaque)
 {
@@ -64,7 +65,7 @@ static int run_demangler(const char *mangled, bool is_full, struct output *outpu
 	output->bytes = 0;
 	if (setjmp(output->full))
 		return 0;
-	/* DMGL_VERBOSE keeps the hash of Rust's names. */
+	/* With DMGL_VERBOSE, the hash at the end of Rust names is kept. */
 	if (rust_demangle_callback(mangled, options | DMGL_RUST | (is_full ? DMGL_VERBOSE : 0),
 		    collect_output, output))
 		return output->bytes != 0;
@@ -77,9 +78,9 @@ static int run_demangler(const char *mangled, bool is_full, struct output *outpu
 #define D_MAX_REFERENCES 24u
 
 /*
- * Demangle a name of D. This demangler has no callback that could stop it, so limit its output in
- * advance: only back references ("Q...") repeat text, and two of them at most double it. Returns an
- * owned string or NULL.
+ * Demangle a name of D. The demangler of D has no callback by which it could be stopped, so limit
+ * its output in advance: only back references ("Q...") repeat text, and two of them at most double
+ * it. Returns an owned string or NULL.
  */
 static char *demangle_d(const char *mangled)
 {
@@ -100,7 +101,7 @@ static char *demangle_d(const char *mangled)
 	return text;
 }
 
-/* Return the length of @name without its last suffix of a compiler-made copy, or @bytes. */
+/* Return the length of @name without its last compiler-made suffix, or @bytes if it has none. */
 static size_t cut_one_suffix(const char *name, size_t bytes)
 {
 	size_t end = bytes;
@@ -123,7 +124,7 @@ static size_t cut_one_suffix(const char *name, size_t bytes)
 	return bytes;
 }
 
-/* Return the length of @name without all suffixes of compiler-made copies. */
+/* Return the length of @name without any compiler-made suffixes. */
 static size_t cut_suffixes(const char *name, size_t bytes)
 {
 	for (size_t cut; (cut = cut_one_suffix(name, bytes)) != bytes;)
@@ -131,7 +132,10 @@ static size_t cut_suffixes(const char *name, size_t bytes)
 	return bytes;
 }
 
-/* Cut off symbol version and suffixes. Crystal's names, which begin with "*", contain "@". */
+/*
+ * Return the length of @name without symbol version and suffixes. Names of Crystal, which begin
+ * with "*", may contain "@" and have no version.
+ */
 static size_t plain_length(const char *name)
 {
 	const char *version = name[0] && name[0] != '*' ? strchr(name + 1, '@') : NULL;
@@ -174,11 +178,11 @@ static int demangle_fortran(const char *name, char **shown)
 
 /* ---- names that libiberty does not know ------------------------------------------------------ */
 
-/* A name under construction. */
+/* A name that is being composed. */
 struct parts {
 	char text[DEMANGLE_MAX_BYTES + 1];
 	size_t bytes;
-	bool is_cut; /* text was too long */
+	bool is_cut; /* some text did not fit */
 };
 
 static void add_part(struct parts *parts, const char *text, size_t bytes)
@@ -191,7 +195,10 @@ static void add_part(struct parts *parts, const char *text, size_t bytes)
 	parts->bytes += bytes;
 }
 
-/* Returns 0 with the owned text in *@shown, -ENOENT if it is empty or cut, or -ENOMEM. */
+/*
+ * Returns 0 with the text in *@shown (owned by the caller), -ENOENT if the text is empty or did not
+ * fit, or -ENOMEM.
+ */
 static int finish_parts(const struct parts *parts, char **shown)
 {
 	if (!parts->bytes || parts->is_cut)
@@ -200,7 +207,7 @@ static int finish_parts(const struct parts *parts, char **shown)
 	return *shown ? 0 : -ENOMEM;
 }
 
-/* Append a piece of an OCaml name, in which "$2b" stands for "+". */
+/* Append a piece of an OCaml name, in which "$2b" encodes "+". */
 static void add_ocaml(struct parts *parts, const char *piece, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -218,7 +225,7 @@ static void add_ocaml(struct parts *parts, const char *piece, size_t bytes)
 	}
 }
 
-/* Return the length of OCaml's @name without the number after its last "_". */
+/* Return the length of OCaml's @name without "_" and a number at its end. */
 static size_t cut_ocaml_number(const char *name)
 {
 	size_t bytes = strlen(name), end = bytes;
@@ -230,7 +237,7 @@ static size_t cut_ocaml_number(const char *name)
 
 /*
  * Demangle OCaml's "camlStdlib__List.map_281" to Stdlib.List.map: the compilation unit, the
- * function, and a number that distinguishes functions of one name. Before OCaml 5.2 the "." is
+ * function, and a number that distinguishes functions with equal names. Before OCaml 5.2 the "." is
  * "__". Anonymous functions are all called "fun" and keep their number. Returns 0, -ENOENT if @name
  * is not such a name, or -ENOMEM.
  */
@@ -263,7 +270,7 @@ static int demangle_ocaml(const char *name, bool is_full, char **shown)
 static const char haskell_small[] = "a&b|c^d$e=g>h#i.l<m-n!p+q'r\\s/t*u_v%zz";
 static const char haskell_large[] = "L(R)M[N]C:ZZ";
 
-/* Append a z-encoded piece of a name. Returns 0 or -ENOENT. */
+/* Append a piece of a name of GHC, decoding its z-encoding. Returns 0 or -ENOENT. */
 static int add_haskell(struct parts *parts, const char *piece, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -284,7 +291,9 @@ static int add_haskell(struct parts *parts, const char *piece, size_t bytes)
 	return 0;
 }
 
-/* Return the length of GHC's @name without its ending ("_info"); 0 if it has none. */
+/*
+ * Return the length of GHC's @name without an ending such as "_info"; 0 if it has no such ending.
+ */
 static size_t cut_haskell_ending(const char *name)
 {
 	static const char *const endings[] = {"_con_info", "_info", "_slow"};
@@ -298,7 +307,10 @@ static size_t cut_haskell_ending(const char *name)
 	return 0;
 }
 
-/* Does @piece contain a z-encoded "." of a module name or "-" before a package's version? */
+/*
+ * Does @piece contain a z-encoded "." of a module name, or a z-encoded "-" before a package's
+ * version?
+ */
 static bool has_haskell_mark(const char *piece, const char *end)
 {
 	for (; end - piece > 2; piece++)
@@ -310,9 +322,10 @@ static bool has_haskell_mark(const char *piece, const char *end)
 
 /*
  * Demangle GHC's "base_GHCziBase_map_info" to GHC.Base.map of the package base: package, module and
- * function, all z-encoded. Modules of the program itself have no package. C functions may have such
- * names, so demangle only a name that has a mark of a module or package, the "$" of a function that
- * GHC made, or Main as its module. Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ * function, all z-encoded. Modules of the program itself have no package. Names of C functions can
+ * look like this, so demangle only names with a clear mark: a module or package
+ * (has_haskell_mark()), the "$" of a function that GHC made, or the module Main. Returns 0, -ENOENT
+ * if @name is not such a name, or -ENOMEM.
  */
 static int demangle_haskell(const char *name, bool is_full, char **shown)
 {
@@ -370,7 +383,10 @@ static int demangle_crystal(const char *name, bool is_full, char **shown)
 /* Demangle @plain, which has no suffix. Returns 0, -ENOENT if it is not mangled, or -ENOMEM. */
 static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
-	/* Require a mangling prefix: a C function may be called "i", which is also a type. */
+	/*
+	 * Require a mangling prefix, because without one a C function called "i" would be demangled
+	 * as a type.
+	 */
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	struct output output;
@@ -398,7 +414,10 @@ static int demangle_plain(const char *plain, bool is_full, char **shown)
 
 #define CLONE " [clone "
 
-/* Append @suffix to @shown as c++filt does. Owns @shown. Returns NULL without memory. */
+/*
+ * Append the cut-off @suffix to @shown in the way of c++filt: " [clone .suffix]". Takes ownership
+ * of @shown. Returns an owned string, or NULL if out of memory.
+ */
 static char *add_clone(char *shown, const char *suffix, size_t bytes)
 {
 	char *longer = NULL;
@@ -452,7 +471,9 @@ enum demangle_style demangle_style_of(const char *name)
 
 #define HASH_BYTES 16
 
-/* Return the length of @name without Rust's "::h0123456789abcdef", or @bytes. */
+/*
+ * Return the length of @name without Rust's hash "::h0123456789abcdef", or @bytes if it has none.
+ */
 static size_t cut_hash(const char *name, size_t bytes)
 {
 	const char *hash = name + bytes - HASH_BYTES;
@@ -470,10 +491,16 @@ void demangle_drop_copies(char *name)
 	char *clone = strstr(name, CLONE);
 	size_t bytes;
 
-	/* Cut off a clone mark only at the end: elsewhere it belongs to a part of the name. */
+	/*
+	 * Cut off " [clone ...]" only at the end of the name: elsewhere it belongs to an enclosing
+	 * function.
+	 */
 	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
 		*clone = '\0';
-	/* Keep "@" and the text after it: f@URL:LINE is JavaScript, and f@plt is not f. */
+	/*
+	 * Keep "@" and the text after it: f@URL:LINE is a name from JavaScript, and f@plt is
+	 * another function than f.
+	 */
 	bytes = cut_suffixes(name, strlen(name));
 	name[bytes] = '\0';
 	name[cut_hash(name, bytes)] = '\0';

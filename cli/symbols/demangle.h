@@ -3,7 +3,7 @@
 #ifndef CLI_SYMBOLS_DEMANGLE_H
 #define CLI_SYMBOLS_DEMANGLE_H
 
-/* A result longer than this is not used: the mangled name is shown instead. */
+/* If a result would be longer than this, the mangled name is shown instead. */
 #define DEMANGLE_MAX_BYTES 4096u
 
 enum demangle_style {
@@ -16,20 +16,20 @@ enum demangle_style {
 	DEMANGLE_SHORT,
 	/* Complete: "foo::bar(int) [clone .constprop.0]", "core::run::h0123456789abcdef". */
 	DEMANGLE_FULL,
-	DEMANGLE_NONE, /* not demangled */
+	DEMANGLE_NONE, /* names are not demangled */
 };
 
 /*
- * demangle_styles() returns the names of the styles by enum value, NULL at the end.
+ * demangle_styles() returns the names of the styles, indexed by enum value, with NULL at the end.
  * demangle_style_of() returns the style with this name, or DEMANGLE_SHORT for an unknown name.
  */
 const char *const *demangle_styles(void);
 enum demangle_style demangle_style_of(const char *name);
 
 /*
- * Return the name to show for @mangled, an owned string, or NULL without memory. A name that cannot
- * be demangled is returned unchanged, except that DEMANGLE_SHORT cuts off suffixes and versions.
- * Time and memory are bounded for hostile names, too.
+ * Return the name to show for @mangled, an owned string, or NULL if out of memory. A name that
+ * cannot be demangled is returned unchanged, except that DEMANGLE_SHORT cuts off suffixes and
+ * versions. Time and memory are bounded for hostile names, too.
  * Context: any thread.
  */
 char *demangle_name(const char *mangled, enum demangle_style style);
@@ -37,7 +37,7 @@ char *demangle_name(const char *mangled, enum demangle_style style);
 /*
  * Cut off @name, in place, the parts that distinguish copies of one function: "[clone ...]", the
  * suffixes listed at DEMANGLE_SHORT and Rust's hashes. @name may come from DEMANGLE_FULL or from
- * another tool. Profiles are compared and merged by the names that are left.
+ * another tool. The remaining names are those by which profiles are compared and merged.
  */
 void demangle_drop_copies(char *name);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An entry does not refer to its parent. So the namespaces, classes and functions of a unit are
- * listed once, in the order of the file, with the offsets at which they begin and end. The last
- * container that begins before an entry, or one of its outer containers, encloses the entry.
+ * A DWARF entry has no reference to its parent. So list all namespaces, classes and functions (the
+ * containers) of a unit once, in the order of the file, with the offsets at which they begin and
+ * end. To find the container of an entry, begin at the last container before the entry and step to
+ * outer containers until one encloses it.
  */
 #include "cli/symbols/dwarf_containers.h"
 
@@ -16,19 +17,19 @@
 
 #define NONE	  UINT32_MAX
 #define DEPTH_MAX 64
-/* the cache is emptied when it has more containers */
+/* The cache is emptied when it has more containers than this. */
 #define TOTAL_MAX (1u << 20)
 
 struct container {
-	/* offsets of the entry, and of the end of its children */
+	/* offset of the entry; offset at which its children end */
 	uint64_t begin;
 	uint64_t end;
-	/* DW_AT_name, or a reference to the declaration that has it */
+	/* DW_AT_name, or a reference to the declaration that has the name */
 	struct dwarf_value name;
-	/* index of the enclosing container; NONE */
+	/* index of the enclosing container, or NONE */
 	uint32_t outer;
 	bool has_name;
-	/* it completes a declaration, which has its name */
+	/* the entry completes a declaration, which has the name */
 	bool is_definition;
 	bool is_namespace;
 	bool is_class;
@@ -48,7 +49,10 @@ void dwarf_containers_release(struct dwarf_containers *containers)
 	*containers = (struct dwarf_containers){0};
 }
 
-/* Can @die enclose functions? Instances of functions that another entry describes do not. */
+/*
+ * Can @die enclose other functions? Not if it is an instance of a function that another entry
+ * describes.
+ */
 static bool is_container(const struct dwarf_die *die)
 {
 	const uint32_t instance = DWARF_HAS(DWARF_LOW_PC) | DWARF_HAS(DWARF_RANGE_LIST);
@@ -87,7 +91,10 @@ static int add_container(struct unit_containers *of, const struct dwarf_die *die
 	return 0;
 }
 
-/* List the containers of a unit; of a broken unit, those before the error. Returns 0 or -ENOMEM. */
+/*
+ * List the containers of a unit. In a broken unit, list those before the error. Returns 0 or
+ * -ENOMEM.
+ */
 static int read_containers(struct dwarf_reader *reader, struct unit_containers *of)
 {
 	uint32_t enclosing[DEPTH_MAX] = {NONE};
@@ -116,7 +123,7 @@ static int read_containers(struct dwarf_reader *reader, struct unit_containers *
 	return error;
 }
 
-/* Return the containers of @unit, which are read at the first call. Returns NULL without memory. */
+/* Return the containers of @unit, reading them at the first call. Returns NULL if out of memory. */
 static const struct unit_containers *containers_of(struct dwarf_containers *containers,
 	struct dwarf_reader *reader, const struct dwarf_unit *unit)
 {
@@ -137,7 +144,7 @@ static const struct unit_containers *containers_of(struct dwarf_containers *cont
 	return added;
 }
 
-/* Return the index of the innermost container around the entry at @offset, or NONE. */
+/* Return the index of the innermost container that encloses the entry at @offset, or NONE. */
 static uint32_t find_container(const struct unit_containers *of, uint64_t offset)
 {
 	uint32_t upto = (uint32_t)ARRAY_UPTO(of->list, of->count, begin, offset - 1), at;
@@ -149,9 +156,9 @@ static uint32_t find_container(const struct unit_containers *of, uint64_t offset
 }
 
 /*
- * Return the text to show for container @of, which has no name, or NULL. @inner is the name of what
- * it encloses. gcc gives no name to the class of a lambda, and no linkage name to its function if
- * that is local.
+ * Return the text to show for the unnamed container @of, or NULL. @inner is the name of the entity
+ * that it encloses. gcc gives a lambda's class no name, and its function no linkage name if it is
+ * local.
  */
 static const char *replace_name(const struct container *of, const char *inner)
 {
@@ -163,9 +170,9 @@ static const char *replace_name(const struct container *of, const char *inner)
 }
 
 /*
- * Return the name of @container, or NULL; valid as described at dwarf_text(). @inner is the name of
- * what it encloses. Sets *@outer to the index of the container around it or, if it completes a
- * declaration, around the declaration.
+ * Return the name of @container, or NULL; the name is valid as long as that of dwarf_text(). @inner
+ * is the name of the entity that it encloses. Sets *@outer to the index of the enclosing container;
+ * if @container completes a declaration, of the container that encloses the declaration.
  */
 static const char *read_container(const struct unit_containers *of, struct dwarf_reader *reader,
 	const struct container *container, const char *inner, uint32_t *outer)
@@ -200,7 +207,7 @@ int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_rea
 	of = containers_of(containers, reader, unit);
 	if (!of)
 		return -ENOMEM;
-	/* References in a broken unit may form a cycle, so limit the steps. */
+	/* Limit the number of steps, because references in a broken unit may form a cycle. */
 	i = find_container(of, offset);
 	for (unsigned steps = 0; i != NONE && steps < DEPTH_MAX; steps++) {
 		const char *name =

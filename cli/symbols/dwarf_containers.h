@@ -14,11 +14,11 @@
 
 #include "cli/symbols/dwarf_unit.h"
 
-/* All zero is an empty cache of the containers of units. */
+/* A cache of the containers of units. Zero-initialise. */
 struct dwarf_containers {
-	struct unit_containers *list; /* owned; one per unit that was read */
+	struct unit_containers *list; /* owned; one element per unit */
 	size_t count, room;
-	size_t total; /* containers in all units */
+	size_t total; /* number of containers in all units */
 };
 
 /*
@@ -27,11 +27,11 @@ struct dwarf_containers {
 void dwarf_containers_release(struct dwarf_containers *containers);
 
 /*
- * Write the qualification of the entry at @offset of @unit, as in "outer::(anonymous
- * namespace)::inner::", before @end, where the caller has put the entry's own name; @bytes_max is
- * the room. Uses @reader's walk, so that a walk of the caller cannot be continued.
- * Returns the length written; 0 if nothing encloses it, it does not fit, or it is not C++; or
- * -ENOMEM.
+ * Write the qualification of the entry at @offset of @unit, such as "outer::(anonymous
+ * namespace)::inner::", so that it ends at @end, where the caller has put the entry's own name.
+ * There is room for @bytes_max bytes before @end. Uses @reader's walk, so the caller's walk cannot
+ * be continued. Returns the length written; 0 if nothing encloses the entry, the text does not fit,
+ * or the unit is not C++; or -ENOMEM.
  */
 int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, uint64_t offset, char *end, size_t bytes_max);

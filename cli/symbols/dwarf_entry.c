@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of abbreviations gives the attributes of an entry and their forms. It is read once per
- * unit. Neighbouring attributes that are not kept and have a fixed size are merged, so that most of
- * .debug_info is skipped without decoding.
+ * Each entry of a unit refers to an abbreviation, which lists the entry's attributes and their
+ * forms; the table of abbreviations is read once per unit. Neighbouring attributes that are not
+ * needed and have a fixed size are merged, so that most of .debug_info is skipped without decoding.
  */
 #include "cli/symbols/dwarf_entry.h"
 
@@ -12,15 +12,15 @@
 
 #include "render/array.h"
 
-/* Limits: compilers number abbreviations from 1 up, so a larger code is invalid. */
+/* Upper limits. Compilers number abbreviations from 1 up, so a larger code is invalid. */
 #define ABBREV_MAX (1u << 18)
 #define SPEC_MAX   (1u << 20)
 
-/* One attribute of an entry, or several merged ones. */
+/* An attribute of an entry, or several neighbouring ones that are skipped together. */
 struct spec {
-	int64_t constant; /* of DW_FORM_implicit_const */
+	int64_t constant; /* value, if the form is DW_FORM_implicit_const */
 	uint16_t form;
-	/* size in the entry; SIZE_VARIES: depends on the value */
+	/* size in bytes in the entry; SIZE_VARIES if it depends on the value */
 	int16_t bytes;
 	uint8_t slot;
 };
@@ -35,7 +35,7 @@ struct abbrev {
 };
 
 struct dwarf_abbrevs {
-	uint64_t offset; /* DWARF_NONE: empty */
+	uint64_t offset; /* offset of the table that is loaded; DWARF_NONE: none */
 	struct dwarf_encoding encoding;
 	struct abbrev *list; /* by code - 1 */
 	uint32_t count;
@@ -95,7 +95,7 @@ static int16_t form_bytes(struct dwarf_encoding encoding, uint16_t form)
 	}
 }
 
-/* Read a value whose size does not follow from its form. */
+/* Read a value whose form does not determine its size. */
 static uint64_t read_varying(struct cursor *cursor, uint16_t form)
 {
 	uint64_t number = cursor_offset(cursor);
@@ -213,7 +213,7 @@ static uint8_t slot_of(uint16_t tag, uint64_t attribute)
 	}
 }
 
-/* Add the next attribute of @abbrev's entries. Returns 0, -EBADMSG or -ENOMEM. */
+/* Add the next attribute to @abbrev. Returns 0, -EBADMSG or -ENOMEM. */
 static int add_spec(struct dwarf_abbrevs *abbrevs, struct abbrev *abbrev, const struct spec *spec)
 {
 	struct spec *last = abbrev->spec_count ? &abbrevs->specs[abbrevs->spec_count - 1] : NULL;

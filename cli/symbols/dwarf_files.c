@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file names in DWARF are those of the machine on which the compiler or dwz ran. Each file is
- * first tried by its recorded path, then in the folders to which it may have been moved with the
- * program.
+ * DWARF contains the file names of the machine on which the compiler or dwz ran. Try each file
+ * first by its recorded path, then in the folders to which it may have been moved with the program.
  */
 #include "cli/symbols/dwarf_files.h"
 
@@ -16,7 +15,7 @@
 
 #define PATH_BYTES 4096
 
-/* Write the folder of @file to @folder, "" if unknown. */
+/* Write the path of the folder that contains @file; "" if it is unknown. */
 static void folder_of(const struct elf_file *file, char folder[PATH_BYTES])
 {
 	char *slash;
@@ -27,7 +26,10 @@ static void folder_of(const struct elf_file *file, char folder[PATH_BYTES])
 		*slash = '\0';
 }
 
-/* Open @name in @folder, in the root of @pid (0: none), then in our own. Returns 0 or -errno. */
+/*
+ * Open @name in @folder, first in the root of process @pid (0: none), then in flamerun's own root.
+ * Returns 0 or -errno.
+ */
 static int open_in(struct elf_file *file, const char *folder, const char *name, uint32_t pid)
 {
 	char path[PATH_BYTES];
@@ -69,7 +71,9 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 		return -ENOENT;
 	strcpy(path + bytes, suffix);
 	error = elf_file_open(package, path, 0);
-	/* The .dwp has the name of the program, but @file may be its separate debug file. */
+	/*
+	 * @file may be the program's separate debug file, but the .dwp has the name of the program.
+	 */
 	if (error && bytes >= sizeof(debug) &&
 		!memcmp(path + bytes - strlen(debug), debug, strlen(debug))) {
 		strcpy(path + bytes - strlen(debug), suffix);
@@ -80,14 +84,14 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 
 /* ---- dwz ------------------------------------------------------------------------------------- */
 
-/* The reference to dwz's alternate file. */
+/* The reference from a debug file to dwz's alternate file. */
 struct link {
 	const char *name;
 	const uint8_t *id; /* build-id */
 	size_t id_bytes;
 };
 
-/* Read .gnu_debugaltlink: a file name, then the build-id up to the section's end. */
+/* Read .gnu_debugaltlink: a file name, followed by the build-id up to the section's end. */
 static bool read_altlink(const struct elf_file *file, struct link *link)
 {
 	GElf_Shdr header;

@@ -13,9 +13,9 @@
 
 /*
  * Open the .dwo file @name of program @file. @folder is the compiler's working directory, "" if
- * unknown. Tries the root of process @pid (0: none), then our own root, then the folder of @file.
- * Returns 0 and @split, which the caller closes, or -errno. The caller must check that it is the
- * right file, because only its name was compared.
+ * unknown. Tries the root of process @pid (0: none), then flamerun's own root, then the folder of
+ * @file. Returns 0 and @split, which the caller closes, or -errno. The caller must check that it is
+ * the right file, because only its name was compared.
  */
 int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, const char *folder,
 	const char *name, uint32_t pid);
@@ -28,9 +28,10 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 
 /*
  * Open the alternate file that @file refers to, by its name or its build-id: in the root of process
- * @pid (0: none), in our own, or in debuginfod's cache. Its build-id is checked.
- * Returns 0 and @alternate, which the caller closes; -ENOENT if @file refers to none; or -ESTALE if
- * it was not found.
+ * @pid (0: none), in flamerun's own root, or in debuginfod's cache. Its build-id is checked.
+ * Returns 0 and
+ * @alternate, which the caller closes; -ENOENT if @file refers to none; or -ESTALE if it was not
+ * found.
  */
 int dwarf_files_open_alternate(
 	struct elf_file *alternate, const struct elf_file *file, uint32_t pid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line program yields sequences of rows by rising address; a sequence is for contiguous code. A
- * row is valid for the addresses up to the next row of its sequence. Only rows for requested
- * addresses are stored.
+ * A line program makes sequences of rows; each sequence describes contiguous code, by rising
+ * address. A row applies to all addresses up to the next row of its sequence. Only rows for
+ * requested addresses are stored.
  */
 #include "cli/symbols/dwarf_lines.h"
 
@@ -16,12 +16,12 @@
 #include "cli/symbols/instances.h"
 #include "render/array.h"
 
-#define NAMES_MAX    (1u << 20) /* files or folders of one program */
-#define FORMATS_MAX  16u	/* columns of a table of files */
-/* one address found costs as much as reading this many bytes */
+#define NAMES_MAX    (1u << 20) /* maximum number of files, and of folders, of one program */
+#define FORMATS_MAX  16u	/* maximum number of columns of a table of files */
+/* Finding one address is charged to the work limit like reading this many bytes. */
 #define ADDRESS_COST 16u
 
-/* A file or folder. */
+/* The name of a file or folder. */
 struct dwarf_lines_name {
 	struct dwarf_value text;
 	uint64_t folder;
@@ -45,7 +45,10 @@ static int add_name(struct dwarf_lines_name **list, uint32_t *count, uint32_t *r
 	return 0;
 }
 
-/* Read the tables of version 4 and before, which are numbered from 1. Add an empty number 0. */
+/*
+ * Read the tables of DWARF version 4 and older. They are numbered from 1, so add an empty element
+ * 0.
+ */
 static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 {
 	static const struct dwarf_lines_name none = {.text = {.number = DWARF_NONE}};
@@ -76,7 +79,7 @@ static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 	return error ? error : cursor->failed ? -EBADMSG : 0;
 }
 
-/* Read which columns the next table has. Returns their number or -EBADMSG. */
+/* Read the description of the next table's columns. Returns the number of columns, or -EBADMSG. */
 static int read_columns(struct cursor *cursor, struct column columns[FORMATS_MAX])
 {
 	unsigned count = cursor_byte(cursor);
@@ -90,7 +93,7 @@ static int read_columns(struct cursor *cursor, struct column columns[FORMATS_MAX
 	return cursor->failed ? -EBADMSG : (int)count;
 }
 
-/* Read one table of version 5. Returns 0, -EBADMSG or -ENOMEM. */
+/* Read a table of DWARF version 5. Returns 0, -EBADMSG or -ENOMEM. */
 static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 	struct dwarf_lines_name **list, uint32_t *count, uint32_t *room)
 {
@@ -112,7 +115,10 @@ static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 			else if (columns[j].content == DW_LNCT_directory_index)
 				name.folder = value.number;
 		}
-		/* Rows of no bytes would let a small file have any number of rows. */
+		/*
+		 * Reject rows without bytes, because with them a small file could claim any number
+		 * of rows.
+		 */
 		error = cursor->failed || cursor_offset(cursor) == begin
 				? -EBADMSG
 				: add_name(list, count, room, &name);
@@ -158,7 +164,7 @@ int dwarf_lines_read(
 	if (lines->encoding.version < 2 || lines->encoding.version > 5)
 		return -EBADMSG;
 	if (lines->encoding.version >= 5)
-		/* sizes of address and segment selector */
+		/* skip the sizes of addresses and segment selectors */
 		cursor_skip(cursor, 2);
 	bytes = cursor_number(cursor, lines->encoding.offset_bytes);
 	lines->program = cursor_offset(cursor) + bytes;
@@ -166,9 +172,9 @@ int dwarf_lines_read(
 		return -EBADMSG;
 	lines->instruction_bytes = cursor_byte(cursor);
 	if (lines->encoding.version >= 4)
-		/* maximum operations per instruction */
+		/* skip the maximum number of operations per instruction */
 		cursor_skip(cursor, 1);
-	cursor_skip(cursor, 1);		/* default of is_stmt */
+	cursor_skip(cursor, 1);		/* skip the default of is_stmt */
 	lines->line_base = (int8_t)cursor_byte(cursor);
 	lines->line_range = cursor_byte(cursor);
 	lines->opcode_base = cursor_byte(cursor);
@@ -192,16 +198,16 @@ struct machine {
 	const uint64_t *addresses;
 	size_t count;
 	struct dwarf_line *found;
-	/* index of the first address that is not below the last row */
+	/* index of the first requested address at or after the last row */
 	size_t next;
 	uint64_t last;	      /* address of the last row */
 	struct dwarf_line is; /* line of the last row */
 	enum {
 		NO_ROW,
 		HAS_ROW,
-		/* starts at 0: the linker removed its code */
+		/* starts at 0, because the linker removed its code */
 		LEFT_OUT,
-	} state;	  /* of the current sequence */
+	} state;	  /* state of the current sequence */
 	uint64_t address;
 	struct dwarf_line now;
 };
@@ -213,7 +219,10 @@ static void begin_sequence(struct machine *machine)
 	machine->state = NO_ROW;
 }
 
-/* Add a row: the previous row is valid for addresses below it. */
+/*
+ * Process a new row: the row before it applies to the requested addresses below the new row's
+ * address.
+ */
 static void add_row(struct machine *machine, struct cursor *cursor)
 {
 	size_t first = machine->next;
@@ -321,9 +330,9 @@ void dwarf_lines_find(struct dwarf_reader *reader, const struct dwarf_lines *lin
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /*
- * Prepend the text of @value to the path that starts at @path + @at. An inline string
- * (DW_FORM_string) is read from section @inside. Returns the new start, or SIZE_MAX if it does not
- * fit.
+ * Prepend the text of @value to the path that begins at @path + @at. If the text is an inline
+ * string (DW_FORM_string), it is read from section @inside. Returns the new begin of the path, or
+ * SIZE_MAX if the text does not fit.
  */
 static size_t put_before(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value, enum dwarf_section_name inside, char *path, size_t at)

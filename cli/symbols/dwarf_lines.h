@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the source line of addresses by the line programs of DWARF 2 to 5. A unit's program is run
- * once for all of the unit's addresses, so that its rows need not be stored.
+ * Find the source line of addresses by the line programs of DWARF 2 to 5. The program of a unit is
+ * executed once for all requested addresses of the unit, so that its rows need not be stored.
  *
  * Source: DWARF Debugging Information Format 5, section 6.2.
  */
@@ -14,11 +14,11 @@
 #include "cli/symbols/dwarf_unit.h"
 
 struct dwarf_line {
-	uint32_t file; /* index for dwarf_lines_path() */
+	uint32_t file; /* index of the file, for dwarf_lines_path() */
 	uint32_t line; /* 0: unknown */
 };
 
-/* The header of one line program. All zero is an empty one. */
+/* The header of one line program. Zero-initialise. */
 struct dwarf_lines {
 	struct dwarf_lines_name *folders; /* owned */
 	struct dwarf_lines_name *files;	  /* owned */
@@ -36,10 +36,9 @@ struct dwarf_lines {
 };
 
 /*
- * Read the header of @unit's line program with its tables of folders and files. The memory of a
- * previously read @lines is used again.
- * Returns 0; -ENOENT if the unit has no line program; -EBADMSG; or -ENOMEM. Call
- * dwarf_lines_release() in any case.
+ * Read the header of @unit's line program with its tables of folders and files. @lines may hold an
+ * earlier header, whose memory is reused. Returns 0; -ENOENT if the unit has no line program;
+ * -EBADMSG; or -ENOMEM. Call dwarf_lines_release() in any case.
  */
 int dwarf_lines_read(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_lines *lines);
@@ -47,8 +46,8 @@ int dwarf_lines_read(
 void dwarf_lines_release(struct dwarf_lines *lines);
 
 /*
- * Run the program and set @found[i] for each of the @count @addresses (sorted) that it has a row
- * for; other elements of @found are not changed.
+ * Execute the program, and set @found[i] for each of the @count @addresses (sorted) for which it
+ * has a row; other elements of @found are not changed.
  */
 void dwarf_lines_find(struct dwarf_reader *reader, const struct dwarf_lines *lines,
 	const uint64_t *addresses, size_t count, struct dwarf_line *found);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdw reads or maps whole sections: hundreds of megabytes for a kernel, and SIGBUS if the file is
- * truncated meanwhile. Here pread(2) reads a window of each section, and threads share only the
- * descriptor.
+ * Read a window of each section by pread(2); threads share only the file descriptor. libdw would
+ * read or map whole sections, which takes hundreds of megabytes for a kernel, and a mapping gives
+ * SIGBUS if the file is truncated meanwhile.
  *
- * Offsets in DWARF can lead anywhere, any number of times. So the bytes of each loaded window are
- * subtracted from a limit, which is a multiple of what a valid file needs.
+ * A hostile file can make readers follow offsets forever. So the bytes of each loaded window are
+ * subtracted from a limit, which is a multiple of the work that a valid file needs.
  */
 #include "cli/symbols/dwarf_sections.h"
 
@@ -21,14 +21,14 @@
 #endif
 
 /*
- * The limit: WORK_BYTES + WORK_TIMES * bytes of all sections. Finding 10,000 addresses in all units
- * of a kernel reads its sections about once.
+ * The work limit in bytes is WORK_BYTES + WORK_TIMES * size of all sections. Finding 10,000
+ * addresses in all units of a kernel reads its sections about once.
  */
 #define WORK_TIMES 8u
 #define WORK_BYTES (16u << 20)
-#define SEEK_BYTES 64u /* bytes charged for a window at least */
+#define SEEK_BYTES 64u /* minimum number of bytes that are charged for loading a window */
 
-/* Limit of the bytes unpacked of one file. */
+/* Maximum number of unpacked bytes of one file. */
 #define UNPACKED_MAX ((uint64_t)2 << 30)
 
 static const char *const names[DWARF_SECTION_COUNT] = {
@@ -50,13 +50,16 @@ static const char *const names[DWARF_SECTION_COUNT] = {
  * Distributions compress the sections of debug files. Inflating the 9 MB of libc's takes 40 ms with
  * zlib and 16 ms with libdeflate, which is used if it is installed at build time.
  */
-/* ELFCOMPRESS_ZSTD, which older headers lack */
+/* ELFCOMPRESS_ZSTD, which old headers lack */
 #define COMPRESS_ZSTD 2u
 
 /* The largest compression ratio of Deflate. */
 #define DEFLATE_RATIO 1032u
 
-/* Inflate @from_bytes at @from to @to. Returns whether the result has exactly @bytes. */
+/*
+ * Inflate the @from_bytes bytes at @from into @to. Returns true if the result has exactly @bytes
+ * bytes.
+ */
 static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t from_bytes)
 {
 #ifdef HAVE_LIBDEFLATE
@@ -73,7 +76,10 @@ static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t f
 #endif
 }
 
-/* Unpack @bytes into @section, or leave it empty if the data is broken. Returns 0 or -ENOMEM. */
+/*
+ * Unpack into @section, whose size is then @bytes. If the data is broken, @section stays empty.
+ * Returns 0 or -ENOMEM.
+ */
 static int unpack(struct dwarf_section *section, const uint8_t *from, size_t from_bytes,
 	uint64_t bytes, bool is_zstd)
 {
@@ -95,8 +101,8 @@ static int unpack(struct dwarf_section *section, const uint8_t *from, size_t fro
 
 /*
  * Unpack @packed, of at most ELF_FILE_SECTION_MAX bytes, into @section, which owns the result.
- * @section stays empty if the data is broken, its result is larger than @bytes_max, or its
- * compression is not known. Returns 0 or -ENOMEM.
+ * @section stays empty if the data is broken, its unpacked size is larger than @bytes_max, or its
+ * compression is unknown. Returns 0 or -ENOMEM.
  */
 static int unpack_section(struct dwarf_section *section, Elf_Scn *packed, uint64_t bytes_max)
 {
@@ -118,7 +124,7 @@ static int unpack_section(struct dwarf_section *section, Elf_Scn *packed, uint64
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Return the section called @name, or DWARF_SECTION_COUNT if it is not needed. */
+/* Return the section with this @name, or DWARF_SECTION_COUNT if the section is not needed. */
 static enum dwarf_section_name find_name(const char *name, bool is_split)
 {
 	static const char prefix[] = ".debug_";
@@ -137,7 +143,7 @@ static enum dwarf_section_name find_name(const char *name, bool is_split)
 	return i;
 }
 
-/* Set @section from @scn, which is not compressed. */
+/* Set @section to the uncompressed ELF section @scn. */
 static void add_section(const struct elf_file *file, struct dwarf_section *section, Elf_Scn *scn,
 	const GElf_Shdr *header)
 {
@@ -238,7 +244,7 @@ static void fail(struct cursor *cursor)
 	cursor->at = cursor->end;
 }
 
-/* Move to @offset, which is in the loaded window. */
+/* Move the cursor to @offset, which must be in the loaded window. */
 static void point(struct cursor *cursor, uint64_t offset)
 {
 	const uint8_t *loaded = cursor->section->memory
@@ -289,7 +295,10 @@ void cursor_charge(struct cursor *cursor, uint64_t bytes)
 		fail(cursor);
 }
 
-/* Read @bytes of the section at @offset into the buffer. Returns how many could be read. */
+/*
+ * Read up to @bytes bytes of the section from @offset into the buffer. Returns the number of bytes
+ * read.
+ */
 static size_t read_window(struct cursor *cursor, uint64_t offset, size_t bytes)
 {
 	size_t have = 0;

@@ -2,8 +2,8 @@
 /*
  * Read the DWARF sections of one ELF file. A cursor reads one section through a window, so that
  * memory does not grow with the file, and a file that is truncated meanwhile gives an error, not
- * SIGBUS. Compressed sections are unpacked whole. The bytes read are limited, because references in
- * a hostile file can make readers loop.
+ * SIGBUS. Compressed sections are unpacked whole. The number of bytes read is limited, because
+ * references in a hostile file can make readers loop.
  */
 #ifndef CLI_SYMBOLS_DWARF_SECTIONS_H
 #define CLI_SYMBOLS_DWARF_SECTIONS_H
@@ -30,25 +30,25 @@ enum dwarf_section_name {
 };
 
 struct dwarf_section {
-	int fd;		       /* borrowed; only if @memory is NULL */
-	/* offset in the file; only if @memory is NULL */
+	int fd;		       /* borrowed; valid if @memory is NULL */
+	/* offset of the section in the file; valid if @memory is NULL */
 	uint64_t file_offset;
-	uint64_t bytes;	       /* 0: there is no such section */
-	/* contents if unpacked, or if the file is in memory */
+	uint64_t bytes;	       /* size of the section; 0 if there is none */
+	/* contents, if the section was unpacked or the file is in memory */
 	const uint8_t *memory;
 	uint8_t *unpacked;     /* owned */
 };
 
 struct dwarf_sections {
 	struct dwarf_section section[DWARF_SECTION_COUNT];
-	uint64_t bytes;		   /* sum of all sections */
-	/* bytes that may still be read; at 0 all cursors fail */
+	uint64_t bytes;		   /* sum of the sizes of all sections */
+	/* number of bytes that may still be read; when it is used up, all cursors fail */
 	_Atomic uint64_t work_max;
 };
 
 /*
- * Find the sections of @file, which must stay open; @is_split: those of a .dwo or .dwp.
- * Returns 0, then call dwarf_sections_release(); -ENOENT without .debug_info; or -ENOMEM.
+ * Find the sections of @file, which must stay open. @is_split: the file is a .dwo or .dwp. Returns
+ * 0 (then call dwarf_sections_release()); -ENOENT if there is no .debug_info; or -ENOMEM.
  * Context: one thread; afterwards several threads may read, each with its own cursors.
  */
 int dwarf_sections_init(
@@ -57,19 +57,19 @@ int dwarf_sections_init(
 void dwarf_sections_release(struct dwarf_sections *sections);
 
 /*
- * A position in one section. A read beyond the limit, or one that fails in the file, returns 0 and
- * sets @failed, which stays set until the next cursor_seek().
+ * A position in one section. A read beyond @limit, or a failed read of the file, returns 0 and sets
+ * @failed, which stays set until the next cursor_seek().
  */
 struct cursor {
 	const uint8_t *at;
-	/* end of the loaded bytes, at most the limit */
+	/* end of the loaded bytes, but not beyond @limit */
 	const uint8_t *end;
 	uint64_t end_offset; /* offset of @end in the section */
-	/* offset in the section where reading ends */
+	/* offset in the section at which reading ends */
 	uint64_t limit;
 	struct dwarf_sections *sections;
 	const struct dwarf_section *section;
-	/* owned; the window; NULL if the section is in memory */
+	/* the window, owned; NULL if the section is in memory */
 	uint8_t *buffer;
 	uint64_t loaded_offset;
 	size_t loaded_bytes;
@@ -77,33 +77,39 @@ struct cursor {
 	bool failed;
 };
 
-/* Initialise @cursor at the start of section @name, to read @window_bytes at once. */
+/* Initialise @cursor at the start of section @name, with a window of @window_bytes. */
 void cursor_init(struct cursor *cursor, struct dwarf_sections *sections,
 	enum dwarf_section_name name, size_t window_bytes);
 void cursor_release(struct cursor *cursor);
 
-/* Move to @offset, clear @failed unless @offset is invalid. Bytes from @limit on are not read. */
+/*
+ * Move to @offset and clear @failed; if @offset is invalid, set @failed. Bytes at @limit and after
+ * it are not read.
+ */
 void cursor_seek(struct cursor *cursor, uint64_t offset, uint64_t limit);
 
-/* Load at least @bytes at cursor->at. Returns false and sets @failed if there are fewer. */
+/*
+ * Load at least @bytes bytes from cursor->at on. If there are fewer, return false and set @failed.
+ */
 bool cursor_load(struct cursor *cursor, size_t bytes);
 
 /*
- * Count work other than reading against the limit, as if it had read @bytes. The cursor fails if
- * the limit is exceeded.
+ * Charge work other than reading to the work limit, as if @bytes bytes had been read. The cursor
+ * fails if the limit is exceeded.
  */
 void cursor_charge(struct cursor *cursor, uint64_t bytes);
 
 /*
- * Return the NUL-terminated text at the cursor and move behind it. Returns NULL and sets @failed if
- * its end is beyond the limit or the window. Valid until the cursor is used again.
+ * Return the NUL-terminated text at the cursor, and move past it. If the text does not end within
+ * the limit and the window, return NULL and set @failed. The text is valid until the cursor is used
+ * again.
  */
 const char *cursor_text(struct cursor *cursor);
 
 /* Skip a NUL-terminated text of any length. */
 void cursor_skip_text(struct cursor *cursor);
 
-/* The parts of cursor_uleb() and cursor_skip() that are not inlined. */
+/* The slow paths of cursor_uleb() and cursor_skip(), which are not inlined. */
 uint64_t cursor_uleb_long(struct cursor *cursor);
 void cursor_skip_far(struct cursor *cursor, uint64_t bytes);
 

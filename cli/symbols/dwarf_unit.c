@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The input is untrusted: cursors check offsets, chains of references have a limit, range lists are
- * charged to the cursor's limit, and a sibling reference must lead forward.
+ * The input is untrusted: cursors check offsets, the length of reference chains is limited, range
+ * lists are charged to the work limit, and a sibling reference must lead forward.
  */
 #include "cli/symbols/dwarf_unit.h"
 
@@ -13,10 +13,10 @@
 #include "render/array.h"
 
 #define UNIT_MAX (1u << 18)
-/* references to follow from an instance to its name */
+/* maximum number of references from an instance to its name */
 #define HOPS_MAX 16
 
-/* window for single entries, and for other sections */
+/* window sizes in bytes for reading single entries, and for sections other than .debug_info */
 #define ENTRY_BYTES 512u
 #define PART_BYTES  4096u
 
@@ -57,7 +57,7 @@ bool dwarf_walk_next(struct dwarf_reader *reader, struct dwarf_die *die)
 	return dwarf_entry_read(&reader->entries, reader->abbrevs[0], die);
 }
 
-/* Move to the sibling of @die. Returns false if @die has no valid reference to it. */
+/* Move to the sibling of @die. Returns false if @die has no valid reference to its sibling. */
 static bool go_to_sibling(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die)
 {
@@ -94,7 +94,7 @@ bool dwarf_walk_skip(
 
 /* ---- addresses and ranges -------------------------------------------------------------------- */
 
-/* Read a number of @bytes at @offset of section @name. */
+/* Return the number of @bytes bytes at @offset of section @name. */
 static uint64_t number_at(
 	struct dwarf_reader *reader, enum dwarf_section_name name, uint64_t offset, unsigned bytes)
 {
@@ -112,7 +112,7 @@ static uint64_t indexed_address(
 	return number_at(reader->main, DWARF_ADDR, unit->addr_base + index * 8, 8);
 }
 
-/* Decode @value into *@address. Returns false if it is not an address. */
+/* Decode @value, an address, into *@address. Returns false if @value has another form. */
 static bool read_address(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value, uint64_t *address)
 {
@@ -133,7 +133,7 @@ static bool read_address(struct dwarf_reader *reader, const struct dwarf_unit *u
 	}
 }
 
-/* One entry of a range list. */
+/* An entry of a range list. */
 struct range {
 	uint64_t low;
 	uint64_t high;
@@ -141,7 +141,7 @@ struct range {
 	bool is_last;
 };
 
-/* Read the next entry of a list of version 4 or before: a pair of offsets. */
+/* Read the next entry of a list of DWARF version 4 or older: a pair of offsets. */
 static bool next_pair(struct cursor *cursor, struct range *range)
 {
 	uint64_t low = cursor_number(cursor, 8), high = cursor_number(cursor, 8);
@@ -157,7 +157,7 @@ static bool next_pair(struct cursor *cursor, struct range *range)
 	return !cursor->failed;
 }
 
-/* Read the next entry of a list of version 5. */
+/* Read the next entry of a list of DWARF version 5. */
 static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	struct cursor *cursor, struct range *range)
 {
@@ -198,7 +198,10 @@ static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *uni
 	return !cursor->failed;
 }
 
-/* Call @range, except for code that the linker removed: it begins at 0 or is empty. */
+/*
+ * Call @range with the addresses, but not for code that the linker removed: it begins at 0 or is
+ * empty.
+ */
 static bool report_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
 {
 	return !low || high <= low || range(context, low, high);
@@ -227,7 +230,9 @@ static void report_list(struct dwarf_reader *reader, const struct dwarf_unit *un
 	while ((is_old ? next_pair(cursor, &range) : next_entry(reader, unit, cursor, &range)) &&
 		!range.is_last && report_range(range.low, range.high, range_fn, context))
 		;
-	/* Charge each use of a list, because many entries can refer to it. */
+	/*
+	 * Charge each use of a list to the work limit, because many entries can refer to one list.
+	 */
 	if (!cursor->failed)
 		cursor_charge(cursor, cursor_offset(cursor) - offset);
 }
@@ -324,7 +329,7 @@ uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *
 	}
 }
 
-/* Return the unit of the entry at @offset, or NULL. */
+/* Return the unit that contains the entry at @offset, or NULL. */
 static const struct dwarf_unit *unit_of(const struct dwarf_reader *reader, uint64_t offset)
 {
 	size_t upto = ARRAY_UPTO(reader->units, reader->unit_count, entries, offset);
@@ -347,7 +352,10 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 		if (!unit)
 			break;
-		/* For another unit use abbrevs[1], because a walk may continue with abbrevs[0]. */
+		/*
+		 * For an entry in another unit use abbrevs[1], because a walk may go on with
+		 * abbrevs[0].
+		 */
 		abbrevs = reader->abbrevs[!abbrevs_are_of(reader->abbrevs[0], unit->abbrevs)];
 		if (load_abbrevs(reader, unit, abbrevs))
 			break;
@@ -378,7 +386,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Return the size of the header of a table in a .dwo; @bytes is its size in 32-bit DWARF. */
+/* Return the size of the header of a table in a .dwo, whose size in 32-bit DWARF is @bytes. */
 static uint64_t list_header_bytes(const struct dwarf_unit *unit, unsigned bytes)
 {
 	return unit->encoding.offset_bytes == 8 ? bytes + 8 : bytes;
@@ -396,7 +404,7 @@ static bool is_cxx(uint64_t language)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-	/* DW_LANG_C_plus_plus_17, which older versions of dwarf.h lack */
+	/* DW_LANG_C_plus_plus_17, which old versions of dwarf.h lack */
 	case 0x2b:
 	case 0x34: /* DW_LANG_C_plus_plus_20 */
 		return true;
@@ -436,7 +444,7 @@ static void describe_unit(
 		unit->type = die->tag == DW_TAG_compile_unit ? DW_UT_compile : DW_UT_partial;
 }
 
-/* Read the header after its length. Returns false if it is not supported. */
+/* Read the unit's header after its length field. Returns false if the header is not supported. */
 static bool read_header(struct cursor *cursor, struct dwarf_unit *unit)
 {
 	uint8_t address_bytes;

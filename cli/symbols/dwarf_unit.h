@@ -18,9 +18,9 @@ struct dwarf_unit {
 	uint64_t offset;  /* of the header in .debug_info */
 	uint64_t entries; /* offset of the first DIE */
 	uint64_t end;
-	/* offset of the table of abbreviations */
+	/* offset of the unit's table of abbreviations */
 	uint64_t abbrevs;
-	uint64_t low_pc;  /* base address of range lists */
+	uint64_t low_pc;  /* base address of the unit's range lists */
 	uint64_t line_program;
 	uint64_t split_id;
 	uint64_t addr_base;
@@ -28,20 +28,20 @@ struct dwarf_unit {
 	uint64_t rnglists_base;
 	uint64_t ranges_base;
 	struct dwarf_value folder;     /* the compiler's working directory */
-	/* name of the .dwo file; .number DWARF_NONE: none */
+	/* name of the unit's .dwo file; .number is DWARF_NONE if there is none */
 	struct dwarf_value split_name;
 	struct dwarf_encoding encoding;
 	uint8_t type;  /* DW_UT_* */
-	/* of a .dwo: its .debug_addr is in the program's file */
+	/* the unit is from a .dwo; its .debug_addr is in the program's file */
 	bool is_split;
-	bool has_code; /* its first DIE gives its code ranges */
+	bool has_code; /* its first DIE has code ranges */
 	bool is_cxx;
 };
 
 /*
- * The state with which one thread reads the DWARF of one file. @main (borrowed) reads .debug_addr
- * and .debug_ranges for split units; it is the reader itself if the file is not split. @alternate
- * (borrowed, may be NULL) reads the file that dwz's references lead to.
+ * The state of one thread for reading the DWARF of one file. @main (borrowed) reads .debug_addr and
+ * .debug_ranges for split units; it is the reader itself if the file is not split. @alternate
+ * (borrowed, may be NULL) reads dwz's alternate file.
  */
 struct dwarf_reader {
 	struct dwarf_sections *sections; /* borrowed */
@@ -51,20 +51,19 @@ struct dwarf_reader {
 	const struct dwarf_unit *units;
 	size_t unit_count;
 	struct cursor entries; /* position of the walk */
-	struct cursor entry;   /* for reading single entries */
+	struct cursor entry;   /* cursor for reading single entries */
 	struct cursor part[DWARF_SECTION_COUNT];
-	struct dwarf_abbrevs *abbrevs[2]; /* owned; [0] of the walk, [1] of other reads */
+	struct dwarf_abbrevs *abbrevs[2]; /* owned; [0] for the walk, [1] for other reads */
 };
 
-/* @entries_bytes: bytes of .debug_info that a walk reads at once. Returns 0 or -ENOMEM. */
+/* Initialise @reader; a walk reads @entries_bytes of .debug_info at once. Returns 0 or -ENOMEM. */
 int dwarf_reader_init(
 	struct dwarf_reader *reader, struct dwarf_sections *sections, size_t entries_bytes);
 void dwarf_reader_release(struct dwarf_reader *reader);
 
 /*
  * Read the header and the first entry of the unit at @offset. Sets *@next to the offset of the next
- * unit if the length of this unit is valid, also if the call then fails.
- * Returns 0, -EBADMSG or -ENOMEM.
+ * unit if the length of this unit is valid, even if the call fails. Returns 0, -EBADMSG or -ENOMEM.
  */
 int dwarf_unit_read(
 	struct dwarf_reader *reader, uint64_t offset, struct dwarf_unit *unit, uint64_t *next);
@@ -73,8 +72,8 @@ int dwarf_unit_read(
 typedef bool dwarf_range_fn(void *context, uint64_t low, uint64_t high);
 
 /*
- * Receives each unit after it was read, @number is its index in the array. To read its ranges is
- * cheapest now, because its abbreviations are loaded.
+ * Receives each unit after it was read; @number is its index in the array. Reading the unit's
+ * ranges is cheapest now, because its abbreviations are loaded.
  */
 typedef void dwarf_unit_fn(
 	void *context, struct dwarf_reader *reader, const struct dwarf_unit *unit, uint32_t number);
@@ -94,12 +93,12 @@ int dwarf_units_read(struct dwarf_reader *reader, struct dwarf_unit **units, siz
 int dwarf_walk_begin(struct dwarf_reader *reader, const struct dwarf_unit *unit);
 
 /*
- * Read the next entry of the walk, in the order of the file: the children of an entry follow it, up
- * to an entry of tag 0. Returns false if the entry is invalid or at the end of the unit.
+ * Read the next entry of the walk, in the order of the file: an entry's children follow it and end
+ * with an entry of tag 0. Returns false if the entry is invalid, or at the end of the unit.
  */
 bool dwarf_walk_next(struct dwarf_reader *reader, struct dwarf_die *die);
 
-/* Skip the children of @die, which was read last. Returns false if the unit ends before. */
+/* Skip the children of @die, the last entry read. Returns false if the unit ends before. */
 bool dwarf_walk_skip(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die);
 
@@ -112,42 +111,43 @@ void dwarf_unit_ranges(struct dwarf_reader *reader, const struct dwarf_unit *uni
 	dwarf_range_fn *range, void *context);
 
 /*
- * Return the string that @value of @unit encodes, or NULL if it cannot be read. Valid until @reader
- * is used again.
+ * Return the string that @value of @unit refers to, or NULL if it cannot be read. It is valid until
+ * @reader is used again.
  */
 const char *dwarf_text(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value);
 
 /*
- * Return the string at @offset of section @name, or NULL if it cannot be read. Valid until @reader
- * is used again.
+ * Return the string at @offset of section @name, or NULL if it cannot be read. It is valid until
+ * @reader is used again.
  */
 const char *dwarf_text_at(
 	struct dwarf_reader *reader, enum dwarf_section_name name, uint64_t offset);
 
 /*
- * Resolve the reference @value of @unit. Returns the offset of the entry in .debug_info, and sets
- * *@reader to the reader of the file that contains it; DWARF_NONE if the reference is invalid.
+ * Resolve the reference @value of @unit. Returns the offset in .debug_info of the entry that it
+ * refers to, and sets *@reader to the reader of the entry's file. Returns DWARF_NONE if the
+ * reference is invalid.
  */
 uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *unit,
 	const struct dwarf_value *value);
 
-/* The location of a function's name. */
+/* The name of a function, and where it is stored. */
 struct dwarf_name {
-	struct dwarf_reader *reader; /* reader and unit for dwarf_text() */
+	struct dwarf_reader *reader; /* reader and unit, for dwarf_text() */
 	const struct dwarf_unit *unit;
-	uint64_t offset; /* offset of the entry with the name */
-	/* where the function is declared; 0: unknown */
+	uint64_t offset; /* offset of the entry that has the name */
+	/* position of the function's declaration in the source; 0: unknown */
 	uint64_t line, column;
 	struct dwarf_value text;
 	struct dwarf_value bare; /* DW_AT_name; form 0: none */
-	/* @text is the linkage name, else DW_AT_name */
+	/* @text is the linkage name; otherwise it is DW_AT_name */
 	bool is_linkage;
 };
 
 /*
  * Find the name of the function whose entry is at @offset in @reader's file. If the entry has no
- * linkage name, follow its references to the entries that it is an instance of. Returns false if
+ * linkage name, follow its references to the entries of which it is an instance. Returns false if
  * there is no name.
  */
 bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dwarf_name *name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A path is first opened with O_PATH, which has no effect on the file that it names. If that is a
- * regular file, it is opened for reading through this descriptor, so that the file cannot be
- * exchanged in between.
+ * Open a path first with O_PATH, which has no effect on the file. If it is a regular file, open it
+ * for reading through this descriptor, so that the file cannot be exchanged in between.
  *
- * A few kilobytes of xz in .gnu_debugdata can unpack to any size, so two limits bound memory: one
- * for the decoder, one for the result. The vDSO has no file: its symbols are read from the copy in
- * flamerun's own address space, which is the target's if the build-ids are equal.
+ * A few kilobytes of xz data in .gnu_debugdata can unpack to any size, so memory has two limits:
+ * one for the decoder and one for the result. The vDSO has no file: its symbols are read from the
+ * vDSO in flamerun's own address space, which is the same as the target's if the build-ids are
+ * equal.
  */
 #include "cli/symbols/elf_file.h"
 
@@ -36,8 +36,8 @@ static int open_below(const char *folder, const char *path, int open_flags, uint
 	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
 
 	/*
-	 * Without openat2() (seccomp, kernels before 5.6) links can lead out of the root, but the
-	 * build-id is checked.
+	 * Without openat2() (forbidden by seccomp, or a kernel before 5.6), symbolic links can lead
+	 * out of the root. This is tolerable, because the build-id is checked.
 	 */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
 		while (*path == '/')
@@ -90,7 +90,10 @@ out:
 	return result;
 }
 
-/* Is the file of @status owned by the user of process @pid or of flamerun, and recent enough? */
+/*
+ * Is the file with @status owned by the user of process @pid or of flamerun, and not older than
+ * @not_before_s?
+ */
 static bool is_own(const struct stat *status, uint32_t pid, int64_t not_before_s)
 {
 	char process[32];
@@ -128,16 +131,21 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 {
 	int fd = open_own(path, pid, pid, not_before_s);
 
-	/* Try our own root: the process may have ended, or its root may be inaccessible. */
+	/*
+	 * Try flamerun's own root, because the process may have ended or its root may be
+	 * inaccessible.
+	 */
 	return fd < 0 && pid ? open_own(path, 0, pid, not_before_s) : fd;
 }
 
 /* ---- ELF ------------------------------------------------------------------------------------- */
 
-/* bytes; larger note sections and segments are skipped */
+/* Note sections and segments with more bytes are skipped. */
 #define NOTES_MAX (1u << 20)
 
-/* Check the headers before libelf uses them: it allocates as many sections as section 0 gives. */
+/*
+ * Check the headers before libelf uses them: libelf allocates as many sections as section 0 claims.
+ */
 static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -227,7 +235,7 @@ void elf_file_close(struct elf_file *file)
 	*file = (struct elf_file){.fd = -1};
 }
 
-/* Find a build-id among the notes in @data. Returns its length, or 0. */
+/* Find a build-id among the notes in @data. Returns its length, or 0 if there is none. */
 static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 {
 	GElf_Nhdr note;
@@ -259,7 +267,7 @@ size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id)
 	size_t headers;
 	size_t bytes = 0;
 
-	/* Read sections first, because the segments of a separate debug file have no contents. */
+	/* Try sections first, because in a separate debug file the segments have no contents. */
 	while (!bytes && (section = elf_nextscn(file->elf, section))) {
 		GElf_Shdr header;
 		Elf_Data *data;
@@ -303,7 +311,7 @@ int elf_file_id_text(const uint8_t *id, size_t bytes, char text[ELF_FILE_ID_TEXT
 	return 0;
 }
 
-/* Use the first byte as a folder, the others as a file name. */
+/* The first byte of the build-id is the folder's name, the other bytes are the file's name. */
 int elf_file_id_path(const uint8_t *id, size_t bytes, char path[ELF_FILE_ID_PATH])
 {
 	char text[ELF_FILE_ID_TEXT];
@@ -359,7 +367,7 @@ Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header)
 #define DECODER_MAX_BYTES (128u << 20)
 #define FIRST_BYTES	  (256u << 10)
 
-/* Decode all of @stream's input into *@memory. Returns 0, -EBADMSG or -ENOMEM. */
+/* Decode all input of @stream into *@memory. Returns 0, -EBADMSG or -ENOMEM. */
 static int decode_xz(lzma_stream *stream, char **memory, size_t *bytes)
 {
 	size_t room = 0;
@@ -412,7 +420,7 @@ int minidebug_open(struct elf_file *mini, const struct elf_file *file)
 
 /* ---- our own vDSO ---------------------------------------------------------------------------- */
 
-/* Return the end of our own mapping that begins at @start, or 0 if unknown. */
+/* Return the end of flamerun's own mapping that begins at @start, or 0 if it is unknown. */
 static unsigned long mapping_end(unsigned long start)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

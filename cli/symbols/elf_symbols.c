@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbol sections: indexes and offsets from the file are checked here; libelf checks the sections
+ * Symbol sections: this file checks indexes and offsets in symbols; libelf checks the sections
  * themselves.
  *
- * Linkage tables: the code of an entry jumps through a slot, and a relocation gives the symbol that
- * fills the slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but each ends
- * in an indirect jump through its slot, and only this jump is decoded.
+ * Linkage tables (PLT): the code of an entry jumps through a slot, and a relocation names the
+ * symbol that fills the slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd),
+ * but each ends in an indirect jump through its slot, and only this jump is decoded.
  *
  *   x86_64, .plt              ff 25 <slot - next>    jmp *slot(%rip)
  *                             68 <number>            push $number    of the relocation in .rela.plt
@@ -34,20 +34,20 @@
 /* The address range of one section. */
 struct code {
 	uint64_t start;
-	uint64_t end; /* 0: the section has no code */
+	uint64_t end; /* 0 if the section has no code */
 };
 
-#define CODE_SECTIONS 64 /* linkers make ten at most */
+#define CODE_SECTIONS 64 /* linkers make at most ten sections with code */
 
 struct reader {
 	const struct elf_file *file;
 	Elf_Data *symbols;
-	Elf_Data *extended; /* SHT_SYMTAB_SHNDX, or NULL */
+	Elf_Data *extended; /* contents of SHT_SYMTAB_SHNDX, or NULL */
 	char *strings;	    /* ends in NUL */
 	size_t strings_bytes;
 	struct code *code; /* by section index */
 	size_t sections;
-	/* sections with code, to be searched by address */
+	/* sections with code, for searching by address */
 	struct code known[CODE_SECTIONS];
 	size_t known_count;
 };
@@ -89,7 +89,7 @@ static Elf_Scn *find_type(const struct elf_file *file, GElf_Word type, GElf_Shdr
 	return NULL;
 }
 
-/* Return the extended section indexes of symbol section @symbols, or NULL. */
+/* Return the extended section indexes for symbol section number @symbols, or NULL. */
 static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 {
 	Elf_Scn *section = NULL;
@@ -102,7 +102,9 @@ static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/* Returns 1, 0 if there is no such table, or -ENOMEM. */
+/*
+ * Open the section of @type and its strings. Returns 1, 0 if there is no such section, or -ENOMEM.
+ */
 static int open_tables(struct reader *reader, GElf_Word type)
 {
 	GElf_Shdr header, strings;
@@ -133,7 +135,9 @@ static int open_tables(struct reader *reader, GElf_Word type)
 	return read_code_ranges(reader) ? -ENOMEM : 1;
 }
 
-/* Mapping symbols (ELF for the Arm 64-bit Architecture 5.5.4; RISC-V, too), and local labels. */
+/*
+ * Is it a mapping symbol (ELF for the Arm 64-bit Architecture 5.5.4, also RISC-V) or a local label?
+ */
 static int is_mark(const char *name)
 {
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
@@ -145,10 +149,10 @@ static int contains(const struct code *code, uint64_t address)
 }
 
 /*
- * Return the code section that contains @symbol, or NULL. objcopy renumbers sections but not their
- * numbers in .dynsym, so if @section does not contain the symbol, a function is located by its
- * address. A mere label is not, because a label at a section's end would be located in the next
- * section.
+ * Return the code section that contains @symbol, or NULL. objcopy renumbers sections but not the
+ * section numbers in .dynsym. So if @section does not contain the symbol, find the section of a
+ * function by its address. This is not done for a label without size or type, because a label at
+ * the end of a section would be found in the next section.
  */
 static const struct code *find_code(
 	const struct reader *reader, const GElf_Sym *symbol, Elf32_Word section)
@@ -164,13 +168,14 @@ static const struct code *find_code(
 }
 
 /*
- * The last function of gcc's crtbegin.o, which is linked before the program's code, has no size.
- * Limit it, because if that code has no symbols, as with GHC, all of it would get this name.
+ * frame_dummy(), the last function of gcc's crtbegin.o, has no size and is linked before the
+ * program's code. Limit its size: if the program's code has no symbols, as with GHC, all of it
+ * would get this name.
  */
 #define FRAME_DUMMY	  "frame_dummy"
 #define FRAME_DUMMY_BYTES 16u
 
-/* Fill @out from symbol number @index. Returns 0 if it is not a function. */
+/* Fill @out from symbol number @index. Returns 0 if the symbol is not a function. */
 static int read_symbol(const struct reader *reader, int index, struct symtab_symbol *out)
 {
 	GElf_Sym symbol;
@@ -188,7 +193,10 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	const char *name = reader->strings + symbol.st_name;
 	const struct code *code = find_code(reader, &symbol, section);
 
-	/* GHC gives the functions of its runtime, which follow their tables, the type OBJECT. */
+	/*
+	 * Accept type OBJECT, too: GHC gives it to functions of its runtime, which follow their
+	 * tables.
+	 */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
 		(type != STT_OBJECT || !symbol.st_size || section >= reader->sections ||
 			code != &reader->code[section]))
@@ -251,12 +259,12 @@ out:
 
 #define SLOTS_MAX (1u << 20)
 
-/* A slot and the function that fills it. */
+/* A slot, and the function that fills it. */
 struct slot {
 	uint64_t address;
-	/* address of an IFUNC's resolver, if there is no name; else 0 */
+	/* address of an IFUNC's resolver, if the slot has no name; else 0 */
 	uint64_t resolver;
-	/* in struct plt's strings; NULL with a resolver */
+	/* in plt.strings; NULL if @resolver is set */
 	const char *name;
 };
 
@@ -264,15 +272,15 @@ struct plt {
 	struct symtab *table;
 	const struct elf_file *file;
 	int aarch64;
-	struct slot *slots; /* sorted by address when complete */
+	struct slot *slots; /* sorted by address after all have been added */
 	size_t count;
 	size_t room;
-	/* the relocations of .rela.plt in their order, for `push $number` */
+	/* the relocations of .rela.plt in their order; `push $number` refers to this order */
 	struct slot *jumps;
 	size_t jumps_count;
 	char *strings;
 	size_t strings_bytes;
-	size_t dynsym; /* section number */
+	size_t dynsym; /* section number of .dynsym */
 	Elf_Data *symbols;
 };
 
@@ -300,7 +308,10 @@ static int open_dynsym(struct plt *plt)
 	return 0;
 }
 
-/* Read which function @relocation puts into its slot. Returns 0 if it is not for a PLT. */
+/*
+ * Find the function that @relocation puts into its slot. Returns 0 if the relocation is not for a
+ * PLT.
+ */
 static int read_relocation(
 	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
 {
@@ -332,7 +343,10 @@ static int add_slot(struct plt *plt, const struct slot *slot)
 	return 0;
 }
 
-/* Add the slots of one relocation section. @jumps: it is .rela.plt, whose order is kept, too. */
+/*
+ * Add the slots of one relocation section. @jumps: the section is .rela.plt, so keep its order,
+ * too.
+ */
 static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
 {
 	Elf_Data *data = elf_file_data(section, header);
@@ -411,7 +425,7 @@ static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, u
 	return symtab_add(plt->table, &symbol) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Return the slot of the x86_64 entry of @bytes bytes at @code, address @start, or NULL. */
+/* Return the slot of an x86_64 entry, or NULL. Its @bytes bytes @code are at address @start. */
 static const struct slot *decode_x86_64(
 	const struct plt *plt, const uint8_t *code, size_t bytes, uint64_t start)
 {
@@ -437,7 +451,10 @@ static const struct slot *decode_x86_64(
 static int add_x86_64(struct plt *plt, const uint8_t *code, size_t bytes, const GElf_Shdr *header,
 	const char *name)
 {
-	/* .plt.got has 8-byte entries unless endbr64 makes them longer; the others have 16. */
+	/*
+	 * Entries of .plt.got have 8 bytes, or 16 if they begin with endbr64; entries of other
+	 * tables have 16.
+	 */
 	size_t entry = !strcmp(name, ".plt.got") && header->sh_entsize == 8 ? 8 : 16;
 
 	for (size_t at = 0; at + entry <= bytes; at += entry) {
@@ -463,7 +480,7 @@ static int add_aarch64(struct plt *plt, const uint8_t *code, size_t bytes, uint6
 			continue;
 
 		uint64_t pages = (words[1] >> 5 & 0x7ffff) << 2 | (words[1] >> 29 & 3);
-		int64_t offset = (int64_t)(pages << 43) >> 31; /* 21 bits signed, times 4096 */
+		int64_t offset = (int64_t)(pages << 43) >> 31; /* 21 bits, signed, times 4096 */
 		uint64_t page = (start + at) & ~(uint64_t)4095;
 		uint64_t target = page + (uint64_t)offset + (words[2] >> 10 & 0xfff) * 8;
 		const struct slot *slot = find_slot(plt, target);

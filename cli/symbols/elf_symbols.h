@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the functions of one ELF file into a symtab: the function symbols of its symbol tables, and
- * the entries of its procedure linkage tables (PLT), which no symbol table lists. Which file to
- * read is decided in module.c.
+ * Add the functions of one ELF file to a symtab: the function symbols of its symbol tables, and the
+ * entries of its procedure linkage tables (PLT), which no symbol table lists. module.c decides
+ * which file to read.
  */
 #ifndef CLI_SYMBOLS_ELF_SYMBOLS_H
 #define CLI_SYMBOLS_ELF_SYMBOLS_H

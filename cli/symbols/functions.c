@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Read the records of .eh_frame in one pass by the unwinder's code, then sort them. */
+/* Read the records of .eh_frame in one pass, with the unwinder's code, and sort them. */
 #include "cli/symbols/functions.h"
 
 #include <stdlib.h>
 
 #include "render/array.h"
 
-/* The section that functions_parse() reads: its bytes and its ELF virtual address. */
+/* The section that functions_parse() is reading: its bytes and its ELF virtual address. */
 static struct {
 	const char *bytes;
 	uintptr_t start;
@@ -18,7 +18,7 @@ static struct {
 
 #define FUNCTIONS_MAX (8u << 20)
 
-/* Add all FDEs of @module up to the terminator or a broken one. Returns 0 or -ENOMEM. */
+/* Add all FDEs of @module up to the terminator or the first broken record. Returns 0 or -ENOMEM. */
 static int collect(struct functions *functions, const struct unwind_module *module)
 {
 	uintptr_t at = module->start;
@@ -85,7 +85,7 @@ void functions_free(struct functions *functions)
 	free(functions);
 }
 
-/* Return the number of functions that begin at @address or before. */
+/* Return the number of functions that begin at or before @address. */
 static size_t count_before(const struct functions *functions, uint64_t address)
 {
 	return ARRAY_UPTO(functions->extents, functions->count, start, address);

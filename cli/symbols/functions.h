@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find where functions begin and end by the call-frame information in .eh_frame, which is kept in
- * stripped files. It gives no names, but assigns the samples of one unnamed function to one start
- * address.
+ * Find where functions begin and end by the call-frame information in .eh_frame, which stripped
+ * files keep. It has no names, but all samples of an unnamed function get one start address.
  *
  * Context: one thread, because functions_parse() uses a static variable.
  */
@@ -16,7 +15,7 @@
 
 struct functions_extent {
 	uint64_t start, end; /* ELF virtual addresses */
-	uint64_t record;     /* and of the function's FDE */
+	uint64_t record;     /* ELF virtual address of the function's FDE */
 };
 
 struct functions {
@@ -25,8 +24,8 @@ struct functions {
 };
 
 /*
- * Read the extents of functions from @bytes bytes of .eh_frame at @frames (borrowed), whose ELF
- * virtual address is @vaddr. Reading ends at the first record that is broken.
+ * Read the extents of functions from the @bytes bytes at @frames (borrowed): the contents of
+ * .eh_frame, whose ELF virtual address is @vaddr. Reading ends at the first record that is broken.
  * Returns 0 with an owned object in *@out, or -ENOMEM.
  */
 int functions_parse(

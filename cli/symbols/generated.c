@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The jitdump is used first, because it has times; the perf map names code that it does not have.
- */
+/* Use the jitdump first, because it has times; the perf map names code that the jitdump lacks. */
 #include "cli/symbols/generated.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Name the code that a process generated at run time, by the jitdump or the perf map that it wrote.
- * Each file is read when the first name is looked up.
+ * Name the code that a process generated at run time, by the jitdump or perf map that the process
+ * wrote. The files are read when the first name is looked up.
  *
  * Context: one thread.
  */
@@ -17,13 +17,13 @@
 
 /* Zero-initialise, then set the fields up to `held_map`. */
 struct generated {
-	/* path of the jitdump; borrowed, NULL: none */
+	/* path of the jitdump, borrowed; NULL: none */
 	const char *dump_path;
-	/* pid in the process's own pid namespace */
+	/* pid of the process in its own pid namespace */
 	uint32_t pid;
-	/* seconds since the epoch; older files are ignored; 0: no limit */
+	/* seconds since the epoch: files that were last written before are ignored; 0: no limit */
 	int64_t start_wall_s;
-	/* open descriptors of the two; borrowed, 0: none */
+	/* open descriptors of jitdump and perf map, borrowed; 0: none */
 	int held_dump, held_map;
 	struct jitdump *dump;
 	struct perfmap *map;
@@ -32,13 +32,13 @@ struct generated {
 
 /*
  * Return the name of the code that was at @address at @time_ns (CLOCK_MONOTONIC or GENERATED_*), or
- * NULL if it is unknown. Valid until generated_release(). *@moves is set, and NULL is returned, if
- * @time_ns is GENERATED_AT_ANY_TIME but the name depends on the time.
+ * NULL if it is unknown. Valid until generated_release(). If @time_ns is
+ * GENERATED_AT_ANY_TIME but the name depends on the time, set *@moves and return NULL.
  */
 const char *generated_name(
 	struct generated *generated, uint64_t address, uint64_t time_ns, bool *moves);
 
-/* Write the path of the file that names came from to @out, "" if there is none. */
+/* Write to @out the path of the file from which names came; "" if there is none. */
 void generated_path(const struct generated *generated, char *out, size_t size);
 
 void generated_release(struct generated *generated);

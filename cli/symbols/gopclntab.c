@@ -53,7 +53,10 @@ static Elf_Data *find_section(const struct elf_file *file)
 	return NULL;
 }
 
-/* Find the last NUL once: many functions of a broken table may share a long name without an end. */
+/*
+ * Find the last NUL of the names. This is done once, because many functions of a broken table may
+ * share a long name without an end.
+ */
 static uint64_t find_names_end(const struct gopclntab *table)
 {
 	uint64_t end = table->size;
@@ -84,7 +87,7 @@ int gopclntab_open(struct gopclntab *table, const struct elf_file *file)
 	found.rows = read_u64(&found, 56);
 	found.functions = read_u64(&found, 64);
 	found.flag_at = magic == MAGIC_118 ? 37 : 41;
-	/* 0: the linker left the value to a relocation. */
+	/* A 0 means that the linker left the value to a relocation; use the address of .text. */
 	if (!found.text && elf_file_section(file, ".text", &text))
 		found.text = text.sh_addr;
 	if (found.functions > found.size || found.names > found.size || found.rows > found.size ||
@@ -119,7 +122,7 @@ int gopclntab_function(
 	return out->start < out->end ? 0 : -EBADMSG;
 }
 
-/* Read a number of seven bits per byte; the last byte has the eighth bit clear. */
+/* Read a number of seven bits per byte; bit 7 is clear in its last byte. */
 static int read_varint(const struct gopclntab *table, uint64_t *at, uint32_t *value)
 {
 	*value = 0;

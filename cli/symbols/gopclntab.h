@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read .gopclntab, the table by which Go's runtime finds its functions. It is kept in stripped
- * programs. It contains names, extents, and the size of the stack frame at each instruction. The
- * input is untrusted.
+ * Read .gopclntab, the table by which Go's runtime finds functions. Stripped programs keep it. It
+ * contains names, extents, and the size of the stack frame at each instruction. The input is
+ * untrusted.
  *
  * Source: Go's src/internal/abi/symtab.go, src/runtime/symtab.go and src/debug/gosym/pclntab.go,
  * versions since Go 1.18. Context: any thread.
@@ -18,15 +18,15 @@
 struct gopclntab {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t size;
-	/* ELF virtual address that starts of functions are relative to */
+	/* ELF virtual address to which the starts of functions are relative */
 	uint64_t text;
-	/* this and the following: offsets in the table */
+	/* @names and the fields below are offsets in the table */
 	uint64_t names;
-	uint64_t names_end; /* behind the last NUL in the names */
+	uint64_t names_end; /* offset after the last NUL in the names */
 	uint64_t rows;
 	uint64_t functions;
 	uint64_t count;
-	/* bytes; code lengths are multiples of it */
+	/* in bytes; the lengths of code ranges are multiples of this */
 	unsigned quantum;
 	/* offset of the flags in a function's description */
 	unsigned flag_at;
@@ -34,36 +34,36 @@ struct gopclntab {
 
 struct gopclntab_function {
 	uint64_t start, end; /* ELF virtual addresses */
-	/* borrowed from the table; ends in NUL there */
+	/* borrowed from the table, where it ends in NUL */
 	const char *name;
-	/* it has no caller: the unwinder stops here */
+	/* the function has no caller, so unwinding ends here */
 	bool is_outermost;
-	/* it sets the stack pointer, so its rows are not valid */
+	/* the function sets the stack pointer, so its rows are not valid */
 	bool switches_stack;
-	uint64_t row;	     /* for gopclntab_row() */
+	uint64_t row;	     /* start value for gopclntab_row() */
 };
 
 /* A range of instructions with one frame size. */
 struct gopclntab_row {
-	uint64_t end;  /* ELF virtual address of its end */
-	/* bytes of stack in use since the function's entry */
+	uint64_t end;  /* ELF virtual address after the last instruction */
+	/* bytes of stack that the function has allocated since its entry */
 	int64_t bytes;
 };
 
 /*
- * Find the table in @file, from which @table borrows. Go 1.18 and later are supported.
- * Returns 0; -ENOENT if there is no table; or -ENOTSUP if its version is unknown or it is broken.
+ * Find the table in @file; @table borrows from @file. Go 1.18 and later are supported. Returns 0;
+ * -ENOENT if there is no table; or -ENOTSUP if its version is unknown or it is broken.
  */
 int gopclntab_open(struct gopclntab *table, const struct elf_file *file);
 
-/* Read function number @index, which is below table->count. Returns 0 or -EBADMSG. */
+/* Read function number @index, which must be less than table->count. Returns 0 or -EBADMSG. */
 int gopclntab_function(
 	const struct gopclntab *table, uint64_t index, struct gopclntab_function *out);
 
 /*
- * Advance to the next row of a function. Before the first call, set *@at to function->row and *@row
- * to {function->start, -1}. Both are updated.
- * Returns 0, -ENOENT after the last row, or -EBADMSG.
+ * Read the next row of a function into *@row. Before the first call, set *@at to function->row and
+ * *@row to {function->start, -1}; each call updates both. Returns 0, -ENOENT after the last row, or
+ * -EBADMSG.
  */
 int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_row *row);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of open files. Two modules are the same if their paths and build-ids are. Without a
- * build-id, they must also be of the same program image.
+ * A table of open files. Two modules are the same if their paths and build-ids are equal. Modules
+ * without a build-id must also belong to the same process image.
  */
 #include "cli/symbols/held_files.h"
 
@@ -24,14 +24,17 @@
 
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
-#define LIMIT_SHARE	 4u  /* 1/4 of RLIMIT_NOFILE */
-/* with a smaller limit, no files are held */
+#define LIMIT_SHARE	 4u  /* divisor: hold at most 1/4 of RLIMIT_NOFILE */
+/* if RLIMIT_NOFILE is smaller than this, hold no files */
 #define LIMIT_MIN	 64u
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
 
-/* A file that grows is copied again after LOOK_NS, and another LOOK_NS per COPY_BYTES of size. */
+/*
+ * Time in ns between two copies of a file that grows: LOOK_NS, plus LOOK_NS per COPY_BYTES of its
+ * size.
+ */
 #define LOOK_NS	   100000000u
 #define COPY_BYTES (1 << 20)
 
@@ -39,33 +42,38 @@ struct held_file {
 	uint64_t key;
 	int fd;
 	char *path;
-	struct stat status; /* when it was opened */
+	struct stat status; /* status when the file was opened */
 };
 
-/* A jitdump or perf map. */
+/* The jitdump or perf map of a process. */
 struct held_map {
-	struct held_file file; /* key: the image; fd 0: not yet open */
-	/* path of the jitdump, owned; NULL: it is the perf map */
+	struct held_file file; /* key: the process image; fd: 0 if not open yet */
+	/* path of the jitdump, owned; NULL if this is the perf map */
 	char *dump;
-	/* CLOCK_MONOTONIC ns of the next check */
+	/* CLOCK_MONOTONIC ns at which the file is checked next */
 	uint64_t check_ns;
-	/* when the original of a copy was last written; 0: no copy */
+	/* if the file is a copy: seconds at which the original was last written; else 0 */
 	time_t copied_s;
 };
 
-/* Mounts that flamerun uses itself, so that they cannot be unmounted anyway. */
+/*
+ * Number of mounts that flamerun uses itself. Open files on these mounts do no harm, because
+ * flamerun keeps them from being unmounted anyway.
+ */
 #define OWN_PLACES 3
 
 struct held_files {
-	unsigned count, max; /* max: of files and maps */
+	unsigned count, max; /* max: limit of files and maps together */
 	struct held_file files[FILES_MAX];
 	unsigned map_count;
 	struct held_map maps[MAPS_MAX];
 	uint64_t own_mounts[OWN_PLACES];
-	off_t copied; /* bytes */
+	off_t copied; /* bytes copied so far */
 };
 
-/* The id of the mount of @path, or of the file open at @fd if @path is ""; 0: not known. */
+/*
+ * Return the id of the mount of @path or, if @path is "", of the open file @fd; 0 if it is unknown.
+ */
 static uint64_t mount_of(int fd, const char *path)
 {
 	struct statx status;
@@ -130,7 +138,7 @@ static const struct held_file *find_file(const struct held_files *held, uint64_t
 	return NULL;
 }
 
-/* Does @path lead to the file of @status, in our own mount namespace? */
+/* Does @path lead to the file with @status in flamerun's own mount namespace? */
 static bool has_name(const char *path, const struct stat *status)
 {
 	struct stat now;
@@ -138,7 +146,10 @@ static bool has_name(const char *path, const struct stat *status)
 	return !stat(path, &now) && now.st_dev == status->st_dev && now.st_ino == status->st_ino;
 }
 
-/* Can the file at @fd, with @path, stay open without keeping a program from unmounting? */
+/*
+ * Can the file @fd with this @path stay open without preventing a program from unmounting its file
+ * system?
+ */
 static bool is_on_own_mount(const struct held_files *held, int fd, const char *path)
 {
 	uint64_t mount = mount_of(fd, "");
@@ -149,7 +160,7 @@ static bool is_on_own_mount(const struct held_files *held, int fd, const char *p
 	return !strncmp(path, MEMFD, strlen(MEMFD));
 }
 
-/* Replace @file with a copy in memory. Returns 0, or -errno with @file unchanged. */
+/* Replace @file by a copy in memory. Returns 0, or -errno with @file unchanged. */
 static int copy_file(struct held_files *held, struct held_file *file)
 {
 	off_t at = 0, size = file->status.st_size;
@@ -173,7 +184,10 @@ static int copy_file(struct held_files *held, struct held_file *file)
 	return 0;
 }
 
-/* Close files that can be opened again by name. Returns whether there is room then. */
+/*
+ * If the table is full, close files that can be opened again by name. Returns whether there is room
+ * now.
+ */
 static bool make_room(struct held_files *held)
 {
 	unsigned kept = 0;
@@ -192,7 +206,10 @@ static bool make_room(struct held_files *held)
 	return held->count + held->map_count < held->max;
 }
 
-/* Fill in @file, and copy it if need be. Returns 0, or -errno: the caller releases @file. */
+/*
+ * Fill in @file, and copy the file if necessary. Returns 0, or -errno; then the caller releases
+ * @file.
+ */
 static int hold(struct held_files *held, struct held_file *file, const char *path)
 {
 	file->path = strdup(path);
@@ -224,7 +241,7 @@ int held_files_find(
 	const struct held_file *file = held ? find_file(held, key_of(image, module)) : NULL;
 	struct stat status;
 
-	/* The ctime is not compared, because unlinking a file changes it. */
+	/* Do not compare the ctime, because unlinking a file changes it. */
 	if (!file || fstat(file->fd, &status) || status.st_size != file->status.st_size ||
 		status.st_mtim.tv_sec != file->status.st_mtim.tv_sec ||
 		status.st_mtim.tv_nsec != file->status.st_mtim.tv_nsec)
@@ -255,7 +272,8 @@ static void release_map(struct held_files *held, struct held_map *map)
 }
 
 /*
- * Open the file again. If it is on a mount that flamerun does not use, copy it if its size changed.
+ * Open the file again. If the file is on a mount that flamerun does not use, copy the file, but
+ * only if its size has changed.
  */
 static void look_at_map(struct held_files *held, struct held_map *map, uint32_t pid)
 {

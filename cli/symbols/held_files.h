@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keep the files of modules open from the time when their process runs. Later a file may be gone:
- * it may be in a mount namespace that ends with its processes, be deleted when its program ends, or
- * have no name at all (memfd). An open descriptor prevents unmounting, which a profiled program may
- * be about to do, so descriptors are kept only on mounts that flamerun uses itself. A file on
+ * Keep the files of modules open while their process runs, because later a file may be gone: its
+ * mount namespace may end with its processes, its program may delete it at its end, or it may have
+ * no name at all (memfd). But an open descriptor prevents unmounting, and the profiled program may
+ * be about to unmount. So descriptors are kept only on mounts that flamerun uses itself. A file on
  * another mount is copied into memory unless flamerun can open it by its path later.
  *
  * Context: one thread.
@@ -23,27 +23,32 @@ struct held_files *held_files_new(void);
 void held_files_free(struct held_files *held); /* NULL is fine */
 
 /*
- * Open and keep the file of @module (borrowed) of program image @image, unless it is held already.
- * At most 256 files are held, and at most a quarter of RLIMIT_NOFILE, or none if that limit is
- * below 64. If the table is full, files that can be opened again by name are closed. Files of up to
- * 32 MiB are copied, 128 MiB in all.
+ * Open and keep the file of @module (borrowed) of the process image @image, unless it is held
+ * already. At most 256 files are held, and at most a quarter of RLIMIT_NOFILE, or none if that
+ * limit is below 64. If the table is full, files that can be opened again by name are closed.
+ * Copies are limited to files of 32 MiB, and to 128 MiB in all.
  */
 void held_files_add(struct held_files *held, uint64_t image, const struct symbols_module *module);
 
 /*
- * Return the descriptor of @module's file, borrowed; 0 if it is not held or was written to since.
+ * Return the descriptor of @module's file, borrowed; 0 if the file is not held or was written to
+ * since it was opened.
  * @held may be NULL.
  */
 int held_files_find(
 	const struct held_files *held, uint64_t image, const struct symbols_module *module);
 
-/* Record that the process of @image has a jitdump at @path (borrowed), as that process sees it. */
+/*
+ * Record that the process of @image has a jitdump at @path (borrowed), a path in the root of that
+ * process.
+ */
 void held_files_add_dump(struct held_files *held, uint64_t image, const char *path);
 
 /*
  * Open the perf map and the jitdump in which process @pid of @image describes its generated code.
- * Call this for each sample in such code, because a file may be created later, and a copy of a file
- * does not grow with it. Each file is checked every 100 ms at most, and at most 64 are held.
+ * Call this for each sample in generated code: a file may be created later, and a copy must be made
+ * again when the file has grown. Each file is checked at most every 100 ms, and at most 64 files
+ * are held.
  */
 void held_files_open(struct held_files *held, uint64_t image, uint32_t pid);
 

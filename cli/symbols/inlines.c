@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdw is not used, because that of Debian 12 reads no .dwp, finds nothing in units without
- * .debug_aranges, and needs twice the time and 19 times the memory.
+ * libdw is not used, because the version in Debian 12 reads no .dwp, finds nothing in units without
+ * .debug_aranges, and needs twice the time and 19 times the memory of this code.
  *
- * Each unit that contains an address of the request is read once. The units' own ranges decide
- * which unit contains which address, because no index is written by all compilers.
+ * Each unit that contains an address of the request is read once. The ranges of each unit determine
+ * which addresses it contains, because no index is written by all compilers.
  *
  * Threads process one unit after another, each thread with its own readers and memory. An address
  * is assigned to one unit only, so threads share nothing but the list of units.
@@ -23,23 +23,23 @@
 #include "cli/symbols/unit_chains.h"
 
 #define NO_UNIT	     UINT32_MAX
-/* up to this number of units, one thread is used */
+/* With at most this many groups, only one thread is used. */
 #define GROUPS_ALONE 8
-/* bytes of .debug_info that a walk reads at once */
+/* number of bytes of .debug_info that a walk reads at once */
 #define WINDOW_BYTES (256u << 10)
-/* added to the byte limit for each address */
+/* number of bytes added to the work limit for each address */
 #define NAMES_BYTES  (64u << 10)
-/* bytes of dwz's alternate file that are read at once */
+/* number of bytes of dwz's alternate file that are read at once */
 #define SHARED_BYTES 4096u
 
-/* One file with DWARF, shared by its readers. */
+/* One file with DWARF; all readers of the file share this. */
 struct source {
 	struct dwarf_sections sections;
 	struct dwarf_unit *units; /* owned */
 	size_t unit_count;
 };
 
-/* The addresses of one unit. `first` is an index into search->numbers. */
+/* The addresses of one unit: @count elements of search->numbers from index @first on. */
 struct group {
 	uint32_t unit;
 	uint32_t count;
@@ -53,12 +53,12 @@ struct inlines_search {
 	struct source alternate; /* dwz's alternate file */
 	struct elf_file alternate_file;
 	bool has_alternate;
-	uint32_t *unit_of; /* by address; NO_UNIT */
-	/* indexes of addresses, grouped by unit */
+	uint32_t *unit_of; /* [address] -> its unit, or NO_UNIT */
+	/* indexes of the addresses, grouped by unit */
 	uint32_t *numbers;
 	struct group *groups;
 	size_t group_count;
-	size_t largest; /* most addresses of a group */
+	size_t largest; /* number of addresses in the largest group */
 	_Atomic size_t next_group;
 };
 
@@ -68,12 +68,12 @@ struct inlines_searcher {
 	struct dwarf_reader main;
 	struct dwarf_reader alternate;
 	struct unit_chains chains;
-	uint64_t *addresses; /* owned; of the current group */
+	uint64_t *addresses; /* owned; the addresses of the current group */
 	struct inlines_chain *found;
 	int error;
 };
 
-/* ---- which unit has which addresses ---------------------------------------------------------- */
+/* ---- assigning addresses to units ------------------------------------------------------------ */
 
 struct assignment {
 	struct inlines_search *search;
@@ -145,7 +145,10 @@ static void searcher_release(struct inlines_searcher *searcher)
 	free(searcher->found);
 }
 
-/* Initialise. Returns 0 or -ENOMEM; call searcher_release() in any case. */
+/*
+ * Initialise @searcher for groups of up to @addresses_max addresses. Returns 0 or -ENOMEM; call
+ * searcher_release() in any case.
+ */
 static int searcher_init(struct inlines_searcher *searcher, struct inlines_search *search,
 	struct text_pool *pool, size_t addresses_max)
 {
@@ -211,7 +214,7 @@ static unsigned processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* Read all groups, by several threads if there are many. Returns 0 or -ENOMEM. */
+/* Read all groups; if there are many, by several threads. Returns 0 or -ENOMEM. */
 static int read_groups(struct inlines_search *search)
 {
 	struct inlines_searcher searchers[INLINES_POOLS];
@@ -223,7 +226,7 @@ static int read_groups(struct inlines_search *search)
 	for (; !error && ready < wanted; ready++)
 		error = searcher_init(
 			&searchers[ready], search, &search->result->pools[ready], search->largest);
-	/* If a thread cannot be created, the others process its groups. */
+	/* If a thread cannot be created, the other threads process all groups. */
 	while (!error && started < ready &&
 		!pthread_create(&threads[started], NULL, search_groups, &searchers[started]))
 		started++;
@@ -240,7 +243,7 @@ static int read_groups(struct inlines_search *search)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Read the units of @source and call @each as dwarf_units_read() does. Returns 0 or -ENOMEM. */
+/* Read the units of @source, and call @each with each unit. Returns 0 or -ENOMEM. */
 static int read_units(struct source *source, dwarf_unit_fn *each, void *context)
 {
 	struct dwarf_reader reader;
@@ -259,7 +262,7 @@ static void source_release(struct source *source)
 	dwarf_sections_release(&source->sections);
 }
 
-/* Open dwz's alternate file, if there is one. Returns 0 or -ENOMEM. */
+/* Open dwz's alternate file if there is one. Returns 0 or -ENOMEM. */
 static int open_alternate(struct inlines_search *search)
 {
 	const struct inlines_request *request = search->request;
@@ -277,7 +280,7 @@ static int open_alternate(struct inlines_search *search)
 	return read_units(&search->alternate, NULL, NULL);
 }
 
-/* Assign the addresses to units, then read these units. Returns 0 or -ENOMEM. */
+/* Assign the addresses to units, then read those units. Returns 0 or -ENOMEM. */
 static int run_search(struct inlines_search *search)
 {
 	int error = open_alternate(search);
@@ -314,7 +317,7 @@ static int search_file(struct inlines_search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Return an owned object for @count addresses, all zero, or NULL without memory. */
+/* Return an owned object for @count addresses, all zero, or NULL if out of memory. */
 static struct inlines *inlines_new(size_t count)
 {
 	struct inlines *inlines = calloc(1, sizeof(*inlines));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the functions of the source that addresses belong to, with inlined functions, source files
- * and lines, by the DWARF of one ELF file. Many addresses are looked up in one pass.
+ * Find for addresses, by the DWARF of one ELF file, the functions in the source: the function
+ * itself, functions inlined at the address, source files and lines. Many addresses are looked up in
+ * one pass.
  */
 #ifndef CLI_SYMBOLS_INLINES_H
 #define CLI_SYMBOLS_INLINES_H
@@ -14,18 +15,18 @@
 #include "cli/symbols/text_pool.h"
 
 struct inlines_frame {
-	/* linkage name, else DW_AT_name with its containers; "": unknown */
+	/* linkage name, or DW_AT_name with its enclosing namespaces and classes; "": unknown */
 	const char *name;
-	/* path as the compiler knew it; "": unknown */
+	/* path as the compiler recorded it; "": unknown */
 	const char *file;
 	uint32_t line;	  /* line in the function; 0: unknown */
 };
 
 /*
- * The functions of one address, outermost first. [0] is the function that has the machine code,
- * without a name if only the line is known. Each other function is inlined into the one before it.
- * The line of the last one is the line of the address; the line of each other one is where it calls
- * the next.
+ * The functions of one address, outermost first. [0] is the function that contains the machine
+ * code; its name is "" if only the line is known. Each other function is inlined into the one
+ * before it. The line of the last function is the line of the address; the line of each other
+ * function is that of its call of the next function.
  */
 struct inlines_chain {
 	const struct inlines_frame *frames;
@@ -36,28 +37,31 @@ struct inlines_chain {
 
 /* The chains of some addresses. */
 struct inlines {
-	uint64_t *addresses;	      /* owned; sorted, each once */
-	struct inlines_chain *chains; /* owned; by address */
+	uint64_t *addresses;	      /* owned; sorted, without duplicates */
+	struct inlines_chain *chains; /* owned; [index of the address] */
 	size_t count;
 	/* memory of the chains; one pool per thread */
 	struct text_pool pools[INLINES_POOLS];
 };
 
 struct inlines_request {
-	const struct elf_file *file; /* borrowed; has .debug_info */
-	/* borrowed; ELF virtual addresses, sorted, each once */
+	const struct elf_file *file; /* borrowed; must have .debug_info */
+	/* borrowed; ELF virtual addresses, sorted, without duplicates */
 	const uint64_t *addresses;
 	size_t count;
-	/* other files of the DWARF: try its root first; 0: none */
+	/* process in whose root other files of the DWARF are tried first; 0: none */
 	uint32_t pid;
-	/* asked between units, by several threads; true: read no more units; NULL: never */
+	/*
+	 * called between units, by several threads; if it returns true, no more units are read.
+	 * NULL: never
+	 */
 	bool (*is_hurried)(void);
 };
 
 /*
- * Find the chains of all addresses of the request.
- * Returns 0 and an owned object in *@inlines; -ENOENT if the file has no DWARF; or -ENOMEM.
- * Context: any thread; starts threads of its own, which end before it returns.
+ * Find the chains of all addresses of the request. Returns 0 and an owned object in *@inlines;
+ * -ENOENT if the file has no DWARF; or -ENOMEM.
+ * Context: any thread; the threads that it starts end before it returns.
  */
 int inlines_read(const struct inlines_request *request, struct inlines **inlines);
 

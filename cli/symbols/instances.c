@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries are read only inside functions that cover one of the addresses. Such functions and the
- * functions inlined into them form a tree of instances; each address has the index of its innermost
- * instance. Other entries are skipped with their children, in one step if they have DW_AT_sibling.
+ * Only functions that cover one of the addresses are read, and the entries inside them. These
+ * functions and the functions inlined into them form a tree of instances; for each address, the
+ * index of its innermost instance is kept. Other entries are skipped with their children, in one
+ * step if they have DW_AT_sibling.
  */
 #include "cli/symbols/instances.h"
 
@@ -14,9 +15,9 @@
 
 #include "render/array.h"
 
-/* children of deeper entries are skipped */
+/* Children of entries at a greater depth are skipped. */
 #define DEPTH_MAX    512
-/* one address compared costs as much as reading this many bytes */
+/* Comparing one address is charged to the work limit like reading this many bytes. */
 #define ADDRESS_COST 16
 
 size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address)
@@ -34,10 +35,10 @@ size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address
 	return low;
 }
 
-/* How an entry is handled. */
+/* How to handle an entry. */
 enum kind {
 	KIND_OTHER,	/* skip the entry and its children */
-	KIND_CONTAINER, /* its children may be functions */
+	KIND_CONTAINER, /* a container: children may be functions */
 	KIND_BLOCK,	/* a part of a function */
 	KIND_FUNCTION,
 	KIND_INLINED,
@@ -69,23 +70,23 @@ struct walk {
 	struct instances *instances;
 	struct dwarf_reader *reader;
 	const struct dwarf_unit *unit;
-	/* also enter functions that cover no address */
+	/* true: also read functions that cover no address */
 	bool is_thorough;
 	int error;
 };
 
-/* An entry whose ranges are compared with the addresses. */
+/* An entry, and the result of comparing its ranges with the addresses. */
 struct match {
 	struct walk *walk;
 	const struct dwarf_die *die;
 	enum kind kind;
 	uint32_t outer;	   /* index of the enclosing instance */
-	/* index of its own instance; INSTANCE_NONE: not yet made */
+	/* index of the entry's own instance; INSTANCE_NONE: not made yet */
 	uint32_t instance;
 	bool is_hit;
 };
 
-/* Add an instance for the entry. Returns false without memory. */
+/* Add an instance for the entry. Returns false if out of memory. */
 static bool add_instance(struct match *match)
 {
 	struct walk *walk = match->walk;
@@ -109,7 +110,7 @@ static bool add_instance(struct match *match)
 	if (match->kind == KIND_FUNCTION)
 		return true;
 	instance->outer = match->outer;
-	/* A copy gets the name of the function that it is a copy of. */
+	/* A copy of a function has the name of that function. */
 	if (origin) {
 		instance->named_at = instance->origin;
 		instance->named_by = origin_by;
@@ -123,7 +124,7 @@ static bool add_instance(struct match *match)
 	return true;
 }
 
-/* Assign addresses in the range to the entry, unless a sibling before it covers them. */
+/* Assign the addresses in the range to the entry, except those that an earlier sibling covers. */
 static bool match_range(void *context, uint64_t low, uint64_t high)
 {
 	struct match *match = context;
@@ -152,8 +153,9 @@ static bool match_range(void *context, uint64_t low, uint64_t high)
 }
 
 /*
- * Compare @die, which is in instance *@instance, with the addresses. Sets *@instance to the
- * instance that encloses its children. Returns whether its children must be read.
+ * Compare the ranges of @die, whose enclosing instance is *@instance, with the addresses. Sets
+ * *@instance to the instance that encloses the children of @die. Returns whether the children must
+ * be read.
  */
 static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *instance)
 {
@@ -168,7 +170,10 @@ static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *
 	dwarf_die_ranges(walk->reader, walk->unit, die, match_range, &match);
 	if (match.instance != INSTANCE_NONE)
 		*instance = match.instance;
-	/* A function can be nested in one whose code is elsewhere. */
+	/*
+	 * When thorough, read the children anyway: a function can be nested in a function whose
+	 * code is elsewhere.
+	 */
 	return match.is_hit || (walk->is_thorough && match.kind != KIND_INLINED);
 }
 

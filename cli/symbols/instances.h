@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the functions of one unit that cover some addresses, and the functions inlined into them, in
- * one walk through the unit's entries.
+ * Find, in one walk through the entries of a unit, the functions that cover given addresses, and
+ * the functions inlined there.
  *
  * Context: one thread.
  */
@@ -15,19 +15,19 @@
 
 #define INSTANCE_NONE UINT32_MAX
 
-/* A function, or one inlined copy of it. */
+/* A function, or an inlined copy of a function. */
 struct instance {
 	struct dwarf_reader *named_by;
-	/* offset of the entry that has its name or refers to it; DWARF_NONE */
+	/* offset of the entry that has the name or refers to it; DWARF_NONE: no name */
 	uint64_t named_at;
 	uint64_t call_file;
 	uint32_t call_line;
 	uint64_t call_column;
-	/* index of the instance around it; INSTANCE_NONE: not inlined */
+	/* index of the enclosing instance; INSTANCE_NONE: not inlined */
 	uint32_t outer;
-	/* offset of the entry that it is a copy of; DWARF_NONE */
+	/* offset of the entry of which this is a copy; DWARF_NONE: none */
 	uint64_t origin;
-	/* Set by the user of the instances: */
+	/* The code that uses the instances sets these: */
 	const char *name; /* NULL: not yet read */
 	uint64_t declared_line, declared_column;
 };
@@ -37,12 +37,15 @@ struct instances {
 	uint32_t count, room;
 	const uint64_t *addresses; /* borrowed; sorted */
 	size_t address_count;
-	/* owned; by address: index of the innermost instance; INSTANCE_NONE */
+	/* owned; [address] -> index of its innermost instance, or INSTANCE_NONE */
 	uint32_t *innermost;
-	uint32_t *enclosing; /* owned; by depth of the entry */
+	uint32_t *enclosing; /* owned; [depth of the entry] -> enclosing instance */
 };
 
-/* Allocate for @addresses_max addresses. Returns 0 or -ENOMEM; instances_release() in any case. */
+/*
+ * Allocate room for @addresses_max addresses. Returns 0 or -ENOMEM; call instances_release() in any
+ * case.
+ */
 int instances_init(struct instances *instances, size_t addresses_max);
 void instances_release(struct instances *instances);
 
@@ -54,7 +57,10 @@ void instances_release(struct instances *instances);
 int instances_find(struct instances *instances, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, const uint64_t *addresses, size_t count);
 
-/* Return the index of the first of @count sorted @addresses >= @address; @count if none. */
+/*
+ * Return the index of the first of the @count sorted @addresses that is >= @address; @count if
+ * there is none.
+ */
 size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address);
 
 #endif

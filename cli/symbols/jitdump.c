@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads are sorted by address. A tree over them has the furthest end of each subtree, so that a
- * look-up visits only loads that cover the address.
+ * Loads (records of loaded code) are sorted by address. A tree over them stores the maximum end of
+ * each subtree, so that a look-up visits only loads that cover the address.
  */
 #include "cli/symbols/jitdump.h"
 
@@ -15,13 +15,13 @@
 #include "render/array.h"
 
 #define MAGIC	       0x4a695444u /* "DTiJ" in memory */
-/* flag: times are of a CPU counter, not CLOCK_MONOTONIC */
+/* flag: times are from a CPU counter, not CLOCK_MONOTONIC */
 #define ARCH_TIMESTAMP 1u
 
-/* The most loads that one look-up considers. */
+/* A look-up gives up after this many loads that cover the address. */
 #define COVERING_MAX 10000u
 
-/* The most records of all kinds. Debug and unwinding records outnumber loads. */
+/* Maximum number of records of all kinds. Records for debugging and unwinding outnumber loads. */
 #define RECORDS_MAX (16 * JITDUMP_MAX_LOADS)
 
 /* Bytes before each name that perfmap_strip_tier() may overwrite. */
@@ -52,26 +52,29 @@ struct record_move {
 	uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
 };
 
-/* Code at an address during a time. */
+/* Code that was at an address during a time. */
 struct load {
 	uint64_t start, end;
-	/* to: when the code was moved away; JITDUMP_LAST: never */
+	/* to_ns: time at which the code was moved away; JITDUMP_LAST: never */
 	uint64_t from_ns, to_ns;
 	uint64_t index;		 /* code_index of the record */
-	uint32_t name;		 /* offset in the text */
+	uint32_t name;		 /* offset of the name in @text */
 };
 
 struct jitdump {
-	/* sorted by start, then in the file's order */
+	/* sorted by start; equal starts in the order of the file */
 	struct load *loads;
 	size_t count, room;
-	/* binary heap layout; the furthest end below node n */
+	/* binary tree in heap layout: [node] -> maximum end of the loads below it */
 	uint64_t *reach;
-	size_t leaves;	 /* leaves of the tree: a power of two */
+	size_t leaves;	 /* number of leaves of the tree, a power of two */
 	char *text;
 	size_t text_bytes, text_room;
 	bool has_times;
-	/* While reading: hash table from code index to the newest load + 1; open addressing. */
+	/*
+	 * While reading: a hash table (open addressing) from code index to the index of its newest
+	 * load + 1.
+	 */
 	uint32_t *newest;
 	size_t newest_room;
 };
@@ -89,8 +92,8 @@ _Static_assert(sizeof(((struct input *)NULL)->buffer) >
 	       JITDUMP_MAX_NAME_BYTES + sizeof(struct record_load), "a record's head fits");
 
 /*
- * Point *@bytes to up to @wanted bytes of the file at @at, valid until the next call. Returns how
- * many there are, or -errno.
+ * Set *@bytes to up to @wanted bytes of the file from @at on, valid until the next call. Returns
+ * the number of bytes, or -errno.
  */
 static long input_bytes(struct input *input, off_t at, size_t wanted, const char **bytes)
 {
@@ -123,7 +126,10 @@ static size_t hash_index(const struct jitdump *dump, uint64_t index)
 	return (size_t)((index * 0x9e3779b97f4a7c15ULL) >> 20) & (dump->newest_room - 1);
 }
 
-/* Return the slot of dump->newest for the code with @index; 0 in it if there is none. */
+/*
+ * Return the slot of dump->newest for the code with @index. The slot contains 0 if there is no such
+ * code.
+ */
 static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 {
 	size_t at = hash_index(dump, index);
@@ -133,7 +139,7 @@ static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 	return &dump->newest[at];
 }
 
-/* Grow the table before it is more than half full. Returns 0 or -ENOMEM. */
+/* Grow the table so that it is at most half full. Returns 0 or -ENOMEM. */
 static int grow_newest(struct jitdump *dump)
 {
 	uint32_t *old = dump->newest;
@@ -155,7 +161,7 @@ static int grow_newest(struct jitdump *dump)
 	return 0;
 }
 
-/* Add a load. Returns 0, -ENOSPC if the dump has too many, or -ENOMEM. */
+/* Add a load. Returns 0, -ENOSPC if the dump has too many loads, or -ENOMEM. */
 static int add_load(struct jitdump *dump, const struct load *load)
 {
 	if (load->end <= load->start)
@@ -169,7 +175,10 @@ static int add_load(struct jitdump *dump, const struct load *load)
 	return 0;
 }
 
-/* Store @name of @bytes. Returns 0, -ENOSPC if the dump has too many bytes of names, or -ENOMEM. */
+/*
+ * Store @name (@bytes bytes). Returns 0, -ENOSPC if the dump's names are too long in all, or
+ * -ENOMEM.
+ */
 static int add_name(struct jitdump *dump, const char *name, size_t bytes, uint32_t *offset)
 {
 	size_t needed = BEFORE_NAME + bytes + 1;
@@ -242,7 +251,7 @@ static int read_move(struct jitdump *dump, const struct record_header *header, c
 	return add_load(dump, &moved);
 }
 
-/* Read the header and all records. Returns 0, -EBADMSG, -ENOMEM or -errno of reading. */
+/* Read the header and all records. Returns 0, -EBADMSG, -ENOMEM, or -errno of reading. */
 static int read_records(struct jitdump *dump, struct input *input)
 {
 	struct file_header header;
@@ -295,7 +304,10 @@ static int by_start(const void *left, const void *right)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	/* Names are stored in the file's order. Moved code keeps its name, so the time decides. */
+	/*
+	 * The offsets of names rise in the order of the file. Code that was moved keeps its name,
+	 * so then compare times.
+	 */
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;
 	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
@@ -340,7 +352,10 @@ static void consider(struct load_search *search, const struct load *load)
 		search->best = load;
 }
 
-/* Visit the loads below @node: @count leaves from @first on. The tree bounds the recursion. */
+/*
+ * Visit the loads below @node: the @count leaves from @first on. The depth of the tree bounds the
+ * recursion.
+ */
 static void visit(struct load_search *search, size_t node, size_t first, size_t count)
 {
 	const struct jitdump *dump = search->dump;
@@ -369,7 +384,7 @@ const char *jitdump_lookup(
 
 	visit(&search, 1, 0, dump->leaves);
 	*is_shared = dump->has_times && search.is_shared;
-	/* If not all loads were considered, any name would be a guess. */
+	/* If not all loads were considered, the name would be a guess. */
 	if (!search.best || search.covering >= COVERING_MAX)
 		return NULL;
 	return search.best->to_ns <= search.time_ns && search.best->to_ns != JITDUMP_LAST

@@ -13,12 +13,12 @@
 
 struct jitdump;
 
-/* Limits on what is read of one file. The bytes of code are never read. */
+/* Limits for one file. The code itself is never read. */
 #define JITDUMP_MAX_LOADS      (4u << 20)
 #define JITDUMP_MAX_TEXT_BYTES (512u << 20)
 #define JITDUMP_MAX_NAME_BYTES 4096u
 
-/* A time after all records. */
+/* A time that is later than all records. */
 #define JITDUMP_LAST UINT64_MAX
 
 /*
@@ -31,15 +31,16 @@ int jitdump_read(struct jitdump **out, int fd);
 void jitdump_free(struct jitdump *dump); /* NULL is fine */
 
 /*
- * Return the name of the code that was loaded last at @address before @time_ns (CLOCK_MONOTONIC);
- * NULL if there was none or it had been moved away. The time is ignored if the dump's times are of
- * another clock. Valid until jitdump_free(). *@is_shared is set if other code may have been at
+ * Return the name of the last code that was loaded at @address before @time_ns (CLOCK_MONOTONIC);
+ * NULL if there was none or if it had been moved away. If the dump's times are of another clock,
+ * @time_ns is ignored. Valid until jitdump_free(). *@is_shared is set if other code may have been
+ * at
  * @address at another time.
  */
 const char *jitdump_lookup(
 	const struct jitdump *dump, uint64_t address, uint64_t time_ns, bool *is_shared);
 
-/* Return whether the file name in @path, of a mapping, is that of a jitdump: jit-1234.dump. */
+/* Return whether @path, of a mapping, has the file name of a jitdump, such as jit-1234.dump. */
 bool jitdump_is_named(const char *path);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One text holds the names of some 100,000 lines. A function ends at the next symbol of any kind.
- */
+/* All names (some 100,000) are in one text. A function ends at the next symbol of any kind. */
 #include "cli/symbols/kernel_symbols.h"
 
 #include <ctype.h>
@@ -18,8 +16,8 @@
 
 struct symbol {
 	uint64_t start;
-	uint32_t name; /* offset in the text */
-	/* order in the file: of aliases the first is used */
+	uint32_t name; /* offset of the name in @text */
+	/* position in the file; of several symbols at one address, the first is used */
 	uint32_t order;
 };
 
@@ -62,7 +60,10 @@ static bool is_function(char type)
 	return strchr("tTwW", type) != NULL;
 }
 
-/* Add a symbol, without a name if it is no function, because every symbol ends a function. */
+/*
+ * Add a symbol. If it is not a function, it gets no name, but it is needed because every symbol
+ * ends the function before it.
+ */
 static int add_symbol(struct kernel_symbols *symbols, uint64_t start, char type, const char *name)
 {
 	size_t at = symbols->text_bytes;
@@ -134,7 +135,7 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 	free(symbols);
 }
 
-/* Of several symbols at one address return the first. */
+/* If several symbols have one address, return the first. */
 const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t address)
 {
 	size_t from = 0, to = symbols->count;
@@ -154,7 +155,10 @@ const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t a
 	return symbols->text + symbols->list[from - 1].name;
 }
 
-/* Addresses are hidden if all are 0; some per-CPU variables, which come first, are 0 anyway. */
+/*
+ * The kernel hides addresses if all of them are 0. Read on after a 0, because some per-CPU
+ * variables, which come first, are always 0.
+ */
 int kernel_symbols_probe(void)
 {
 	FILE *file = fopen(SYMBOLS_FILE, "re");

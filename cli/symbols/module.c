@@ -2,16 +2,17 @@
 /*
  * Find a module's file by path and build-id, then read its symbols.
  *
- * By now the path may have been replaced or deleted, or be in another root. So several paths are
- * tried, and the build-id decides. Without a build-id the first file found is used unless its ctime
- * is later than the time when it was seen to run: whatever replaces a file renews the ctime, and no
- * tool that copies or unpacks files can set it back.
+ * When names are read, the file may have been replaced or deleted, or be in another root. So
+ * several paths are tried, and the build-id decides. Without a build-id, the first file found is
+ * used, unless its ctime is later than the time at which the module was seen in the process:
+ * replacing a file renews the ctime, and no tool that copies or unpacks files can set the ctime
+ * back.
  *
- * A file that ran and no longer has a name can be opened through the kernel while its process
- * lives: the program by /proc/PID/exe, other files by /proc/PID/map_files, which needs
- * CAP_CHECKPOINT_RESTORE or root. Files that were opened while the process ran are in held_files.c.
- * Replaced libraries of other users have no names: reading .dynsym from their memory would need a
- * second ELF reader for a few exported names.
+ * A file without a name can be opened through the kernel while its process lives: the program by
+ * /proc/PID/exe, other files by /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE or root.
+ * held_files.c has files that were opened while the process ran. Code of replaced libraries of
+ * other users stays unnamed: reading .dynsym from memory would need a second ELF reader for a few
+ * exported names.
  *
  * Separate debug files are found by build-id and by debug link, as in gdb's manual ("Debugging
  * Information in Separate Files"), and in debuginfod's cache. libdwfl is not used, because look-ups
@@ -42,7 +43,7 @@
 
 struct debug_search {
 	const struct symbols_module *module;
-	const struct elf_file *file; /* the module's own file; NULL: not found */
+	const struct elf_file *file; /* the module's own file; NULL if it was not found */
 	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
@@ -63,7 +64,7 @@ static void search_init(struct debug_search *search, const struct symbols_module
 	}
 }
 
-/* Return whether the file has checksum @wanted: CRC-32 of the whole file, as in debug links. */
+/* Return whether the whole file has the checksum @wanted, a CRC-32 as in debug links. */
 static int file_has_crc(int fd, uint32_t wanted)
 {
 	unsigned char buffer[65536];
@@ -79,8 +80,8 @@ static int file_has_crc(int fd, uint32_t wanted)
 }
 
 /*
- * Open @path if its build-id is the module's. If one of them has none and @linked is set, compare
- * its checksum with that in the debug link. Returns 0 or -errno.
+ * Open @path if its build-id is the module's. If one of the two has no build-id and @linked is set,
+ * compare the file's checksum with that in the debug link instead. Returns 0 or -errno.
  */
 static int try_candidate(struct debug_search *search, const char *path, uint32_t pid, int linked)
 {
@@ -103,7 +104,10 @@ static int try_candidate(struct debug_search *search, const char *path, uint32_t
 	return -ESTALE;
 }
 
-/* Try the process's root, then ours, which often has the debug files of a container. */
+/*
+ * Try the root of the process, then flamerun's own root, which often has the debug files of a
+ * container.
+ */
 static int try_debug_roots(struct debug_search *search, const char *path, int linked)
 {
 	uint32_t pid = search->module->pid;
@@ -127,7 +131,9 @@ static int try_fetched(struct debug_search *search)
 		search->debug, search->id, search->id_bytes, search->found, sizeof(search->found));
 }
 
-/* Return the file name in .gnu_debuglink and set *@crc; NULL if it is missing or invalid. */
+/*
+ * Return the file name in .gnu_debuglink and set *@crc; NULL if the section is missing or invalid.
+ */
 static const char *read_link(const struct elf_file *file, uint32_t *crc)
 {
 	GElf_Shdr header;
@@ -143,7 +149,7 @@ static const char *read_link(const struct elf_file *file, uint32_t *crc)
 	if (!end || end == name || memchr(name, '/', (size_t)(end - name)))
 		return NULL;
 
-	/* The name is padded to four bytes; the checksum follows. */
+	/* The checksum follows the name, which is padded to a multiple of four bytes. */
 	size_t at = ((size_t)(end - name) + 4) & ~(size_t)3;
 
 	if (at + sizeof(*crc) > data->d_size)
@@ -183,7 +189,7 @@ static int try_debug_link(struct debug_search *search)
 	if (slash && !try_link(search, path, (size_t)(slash - path), name))
 		return 0;
 
-	/* Try the folder with symbolic links resolved: /lib is /usr/lib on most systems. */
+	/* Try the file's folder with symbolic links resolved: /lib is /usr/lib on most systems. */
 	elf_file_path(search->file, real, sizeof(real));
 	slash = strrchr(real, '/');
 	return slash ? try_link(search, real, (size_t)(slash - real), name) : -ENOENT;
@@ -202,7 +208,7 @@ static const struct {
 
 #define NS_PER_S 1000000000LL
 
-/* Was the file at @fd replaced or changed after it was seen to run? */
+/* Was the file @fd replaced or changed after the module was seen in the process? */
 static bool has_changed(const struct symbols_module *module, int fd)
 {
 	struct stat status;
@@ -217,9 +223,9 @@ static bool has_its_build_id(const struct symbols_module *module, const struct e
 }
 
 /*
- * Open @path if it is the file that ran. Otherwise set *@verdict to SYMBOLS_REPLACED if the file is
- * newer, so that it has replaced the one that ran, or to SYMBOLS_MISMATCH if it is older, so that
- * it is just another file of that name. Returns 0 or -errno.
+ * Open @path if it is the file that ran. Otherwise set *@verdict: SYMBOLS_REPLACED if the file is
+ * newer, so it replaced the file that ran; SYMBOLS_MISMATCH if it is older, so it is another file
+ * of this name. Returns 0 or -errno.
  */
 static int try_path(struct elf_file *file, const struct symbols_module *module, const char *path,
 	uint32_t pid, enum symbols_source *verdict)
@@ -239,9 +245,9 @@ static int try_path(struct elf_file *file, const struct symbols_module *module, 
 }
 
 /*
- * Open @path in /proc, which leads to a file that ran even if that has no name. Compare the
- * build-id, if there is one, but not the ctime, which changed when the file lost its name. Returns
- * 0 or -errno.
+ * Open @path, a link in /proc, which leads to the file that ran even if the file has no name any
+ * more. Compare the build-id if there is one, but not the ctime, which changed when the file lost
+ * its name. Returns 0 or -errno.
  */
 static int try_held(struct elf_file *file, const struct symbols_module *module, const char *path)
 {
@@ -253,7 +259,10 @@ static int try_held(struct elf_file *file, const struct symbols_module *module, 
 	return -ESTALE;
 }
 
-/* Try the process's root first: our root can have another file of that path. */
+/*
+ * Try the root of the process first, because flamerun's own root can have another file at this
+ * path.
+ */
 static int try_roots(struct elf_file *file, const struct symbols_module *module, const char *path,
 	enum symbols_source *verdict)
 {
@@ -262,10 +271,10 @@ static int try_roots(struct elf_file *file, const struct symbols_module *module,
 	return error ? try_path(file, module, path, 0, verdict) : 0;
 }
 
-/* appended by the kernel to paths of deleted files */
+/* the kernel appends this to paths of deleted files */
 static const char deleted[] = " (deleted)";
 
-/* Return the length of @path without this ending; 0 if it does not have it. */
+/* Return the length of @path without " (deleted)"; 0 if @path does not end in it. */
 static size_t length_of_deleted(const char *path)
 {
 	size_t bytes = strlen(path), mark = strlen(deleted);
@@ -273,7 +282,7 @@ static size_t length_of_deleted(const char *path)
 	return bytes > mark && !strcmp(path + bytes - mark, deleted) ? bytes - mark : 0;
 }
 
-/* Try the path of a deleted file, because a file that is there now may have the same build-id. */
+/* Try the path without " (deleted)", because a new file at this path may have the same build-id. */
 static int try_deleted(
 	struct elf_file *file, const struct symbols_module *module, enum symbols_source *verdict)
 {
@@ -283,13 +292,13 @@ static int try_deleted(
 
 	if (!bytes)
 		return -ENOENT;
-	/* without a build-id, any file there is newer */
+	/* any file is later than this, so without a build-id none is accepted */
 	renamed.seen_ns = 1;
 	snprintf(path, sizeof(path), "%.*s", (int)bytes, module->path);
 	return try_roots(file, &renamed, path, verdict);
 }
 
-/* Does the link /proc/PID/exe have @module's path, whether or not the file was deleted? */
+/* Is the link /proc/PID/exe the file at @module's path, deleted or not? */
 static bool is_program(const struct symbols_module *module, const char *link)
 {
 	char path[PATH_BYTES];
@@ -308,7 +317,7 @@ static bool is_program(const struct symbols_module *module, const char *link)
 	return strlen(path) == length && !memcmp(path, module->path, length);
 }
 
-/* Open the mapping of the process that begins at @module->start, by /proc/PID/map_files. */
+/* Open the file of the mapping at @module->start in the process, through /proc/PID/map_files. */
 static int try_mapping(struct elf_file *file, const struct symbols_module *module)
 {
 	char folder[64], path[sizeof(folder) + NAME_MAX + 2], *end;
@@ -331,7 +340,10 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/* Open the file that ran by links in /proc, which work without its name. Returns 0 or -errno. */
+/*
+ * Open the file that ran through links in /proc, which work even if the file has no name. Returns 0
+ * or -errno.
+ */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];
@@ -386,7 +398,7 @@ int module_open_file(const struct symbols_module *module)
 
 	if (error)
 		return error;
-	/* Do not return 0 to 2, even if one of the standard streams is closed. */
+	/* Return a descriptor above 2, even if a standard stream is closed. */
 	fd = fcntl(file.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	error = fd < 0 ? -errno : 0;
 	elf_file_close(&file);
@@ -411,7 +423,10 @@ bool module_is_changed(const struct symbols_module *module)
 	return is_changed;
 }
 
-/* Add the symbols of search->debug and close it. Returns 1 with *@origin set, 0, or -ENOMEM. */
+/*
+ * Add the symbols of search->debug and close it. Returns 1 with *@origin set, 0 if there are none,
+ * or -ENOMEM.
+ */
 static int add_debug_file(struct symtab *table, struct debug_search *search,
 	enum symbols_source source, struct symbols_origin *origin)
 {
@@ -441,9 +456,9 @@ static int add_mini(
 }
 
 /*
- * Add the symbols of the debug file or the MiniDebugInfo of a stripped @file. @file is NULL if it
- * was not found; then only the build-id is used. Returns 0 or -ENOMEM. Sets *@origin if there were
- * any.
+ * Add the symbols of a stripped @file's debug file or MiniDebugInfo. If the file was not found,
+ * @file is NULL and only the build-id is used. Returns 0 or -ENOMEM. Sets *@origin if symbols were
+ * added.
  */
 static int add_separate(struct symtab *table, const struct symbols_module *module,
 	const struct elf_file *file, struct symbols_origin *origin)
@@ -475,7 +490,10 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 	if (added < 0)
 		return added;
 
-	/* Exported names are better than local aliases, and MiniDebugInfo lacks them. */
+	/*
+	 * Add exported names, too: they are better than local aliases, and MiniDebugInfo lacks
+	 * them.
+	 */
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && origin->source == SYMBOLS_NONE)
 		origin->source = SYMBOLS_DYNSYM;
@@ -530,7 +548,7 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 	return error;
 }
 
-/* Does @file have DWARF? In a stripped file the section can be there without contents. */
+/* Does @file have DWARF? A stripped file can have the section without contents. */
 static int has_dwarf(const struct elf_file *file)
 {
 	GElf_Shdr header;
@@ -566,7 +584,7 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
 	return error ? -ENOENT : 0;
 }
 
-/* Segments are mapped in whole pages of at least this size. */
+/* Segments are mapped in whole pages; pages have at least this size. */
 #define PAGE_BYTES 4096u
 
 void module_system_calls(

@@ -16,7 +16,7 @@
 #include "cli/symbols/symtab.h"
 
 /*
- * Return whether the file that is now at the path of @module (borrowed), which has no build-id, was
+ * Return whether the file that is now at the path of @module (borrowed; it has no build-id) was
  * replaced or written to after @module->seen_ns. If so, it is not the file that ran.
  */
 bool module_is_changed(const struct symbols_module *module);
@@ -26,8 +26,8 @@ int module_open_file(const struct symbols_module *module);
 
 /*
  * Read the names of @module (borrowed). The table is empty if the file is missing, broken, or not
- * the one that ran.
- * Returns 0 with an owned, finished table and the origin of the names, its path owned; or -ENOMEM.
+ * the one that ran. Returns 0 with an owned, finished table and the origin of the names (the caller
+ * owns its path); or -ENOMEM.
  */
 int module_read(const struct symbols_module *module, struct symtab **table,
 	struct symbols_origin *origin);
@@ -39,8 +39,8 @@ int module_read(const struct symbols_module *module, struct symtab **table,
 int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
 /*
- * Find the system call numbers of the @count @calls (borrowed) by the file of @module (borrowed).
- * The numbers are -1 if the file cannot be opened.
+ * Find the system call numbers of the @count @calls (borrowed) in the code of @module's file
+ * (borrowed). The numbers are -1 if the file cannot be opened.
  */
 void module_system_calls(
 	const struct symbols_module *module, struct call_number *calls, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse the lines of a perf map, then split them into pieces that do not overlap. */
+/* Parse the lines of a perf map, and make pieces from them that do not overlap. */
 #include "cli/symbols/perfmap.h"
 
 #include <errno.h>
@@ -18,27 +18,27 @@
 struct line {
 	uint64_t start;
 	uint64_t end;
-	/* offset in the text: rises with the line number, so also the order */
+	/* offset of the name in @text; it rises with the line number, so it also orders lines */
 	uint32_t name;
 };
 
-/* A range from start to the next piece's start. */
+/* A range of addresses, from @start to the start of the next piece. */
 struct piece {
 	uint64_t start;
-	/* offset in the text; PIECE_NONE: no name */
+	/* offset of the name in @text; PIECE_NONE: no name */
 	uint32_t name;
 };
 
 struct perfmap {
-	char *text;	    /* names end in NUL */
-	struct line *lines; /* only while parsing */
+	char *text;	    /* the file's text, in which names end in NUL */
+	struct line *lines; /* used while parsing only */
 	size_t lines_count;
 	size_t lines_room;
 	struct piece *pieces;
 	size_t pieces_count;
 };
 
-/* Read a hexadecimal number, with or without 0x, at *@at and advance *@at behind it. */
+/* Parse a hexadecimal number, with or without 0x, at *@at and advance *@at past it. */
 static int parse_hex(char **at, uint64_t *value)
 {
 	char *from = *at;
@@ -148,7 +148,7 @@ static int compare_lines(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* A binary heap of the lines that cover the current address, the latest line on top. */
+/* A binary heap of the lines that cover the current address; the latest line is on top. */
 struct heap {
 	const struct line **lines;
 	size_t count;
@@ -262,7 +262,10 @@ const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
 	return map->text + map->pieces[before - 1].name;
 }
 
-/* Read the file, which may grow or shrink meanwhile. Returns 0 and its bytes, owned, or -errno. */
+/*
+ * Read the file, which may grow or shrink meanwhile. Returns 0 with the text (owned by the caller),
+ * or -errno.
+ */
 static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 {
 	size_t room = size > (off_t)PERFMAP_MAX_BYTES ? PERFMAP_MAX_BYTES : (size_t)size;

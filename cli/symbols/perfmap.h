@@ -18,15 +18,15 @@
 
 struct perfmap;
 
-/* Limits: bytes and lines that are read of one file. */
+/* Maximum number of bytes and lines that are read of one file. */
 #define PERFMAP_MAX_BYTES (512u << 20)
 #define PERFMAP_MAX_LINES (20u * 1000 * 1000)
 
 /*
- * Read the map of process @pid from /tmp, with regular_open_own(), which checks the file's owner
- * and its age by @not_before_s (seconds since the epoch, 0: any age). The file name contains the
- * pid in the process's own pid namespace or, if there is no such file, @pid. If lines overlap, the
- * later one wins; invalid lines and an incomplete last line are skipped.
+ * Read the map of process @pid in /tmp. regular_open_own() checks the file's owner and, by
+ * @not_before_s (seconds since the epoch, 0: any age), its age. The file name contains the pid in
+ * the process's own pid namespace; if there is no such file, @pid is tried. If lines overlap, the
+ * later line wins; invalid lines and an incomplete last line are skipped.
  *
  * Returns 0 and an owned map in *@out; -ENOENT if there is none; -EPERM if the file is not trusted;
  * -ENOMEM; or -errno of reading.
@@ -34,8 +34,8 @@ struct perfmap;
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
 
 /*
- * Open the file that perfmap_open() reads. Write its path, as the process sees it, to @path, which
- * has PERFMAP_PATH_BYTES or is NULL. Returns an owned descriptor, or -errno as perfmap_open().
+ * Open the file that perfmap_open() reads. Write its path in the root of the process to @path
+ * (PERFMAP_PATH_BYTES, or NULL). Returns an owned descriptor, or -errno as perfmap_open().
  */
 #define PERFMAP_PATH_BYTES 64
 int perfmap_open_file(uint32_t pid, int64_t not_before_s, char *path);
@@ -53,8 +53,8 @@ void perfmap_free(struct perfmap *map); /* NULL is fine */
 
 /*
  * Cut V8's "KIND:<tier>" off @name, which is in the buffer that begins at @line. If the function
- * has no name, write "(anonymous)" or "(script)" over the bytes before its location, not before
- * @line. Returns the start of the name to show; @name if it is not from V8.
+ * has no name, write "(anonymous)" or "(script)" over the bytes before its location, but not before
+ * @line. Returns the start of the name to show, or @name unchanged if it is not from V8.
  */
 char *perfmap_strip_tier(char *line, char *name);
 

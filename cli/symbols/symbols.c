@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry of modules. Each module has a handle and a symbol table, which is read at the first
- * look-up; a name is demangled at its first look-up. module.c decides where names come from.
+ * The registry of modules. Each module has a handle, and a symbol table that is read at the first
+ * look-up. A name is demangled when it is first looked up. module.c decides where names come from.
  */
 #include "cli/symbols/symbols.h"
 
@@ -22,18 +22,18 @@
 struct entry {
 	struct symbols_module module; /* path and build_id are owned */
 	struct symtab *table;	      /* NULL until read */
-	struct symbols_origin origin; /* the path is owned */
+	struct symbols_origin origin; /* its path is owned */
 	uint64_t hash;
-	int next; /* next entry in the bucket; -1: none */
+	int next; /* index of the next entry in the bucket; -1: none */
 	int failed;
-	struct functions *functions; /* NULL until asked for */
+	struct functions *functions; /* NULL until first needed */
 	int functions_failed;
-	struct chains *chains; /* NULL until asked for */
+	struct chains *chains; /* NULL until first needed */
 };
 
 /*
- * The registry has no limit. It contains the modules of all images of a run, equal ones once. One
- * image has at most 4,096 (sampler/modules.c), so bucket lists stay short.
+ * The registry has no limit. It contains the modules of all process images, equal modules once. A
+ * process image has at most 4,096 modules (sampler/modules.c), so the lists of buckets stay short.
  */
 #define BUCKETS 4096u
 
@@ -41,9 +41,9 @@ struct symbols {
 	struct entry *entries;
 	int count;
 	int room;
-	int buckets[BUCKETS]; /* -1: empty */
+	int buckets[BUCKETS]; /* index of the first entry in each bucket; -1: none */
 	bool (*is_hurried)(void);
-	const char *program; /* borrowed; NULL: none is kept */
+	const char *program; /* borrowed; NULL: no path was set */
 	enum demangle_style style;
 };
 
@@ -135,7 +135,10 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
-		/* The latest process is the most likely to be alive when the file is opened. */
+		/*
+		 * Keep the latest process, because it is the most likely to be alive when the file
+		 * is opened.
+		 */
 		if (wanted.pid && !entry->table) {
 			entry->module.pid = wanted.pid;
 			entry->module.start = wanted.start;
@@ -155,7 +158,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 	return *bucket = symbols->count++;
 }
 
-/* Set symbol->shown, if not yet set. Returns 0, -ENOENT if it has no name, or -ENOMEM. */
+/* Set symbol->shown if it is not set. Returns 0, -ENOENT if the symbol has no name, or -ENOMEM. */
 static int make_shown_name(
 	struct symtab *table, struct symtab_symbol *symbol, enum demangle_style style)
 {
@@ -189,7 +192,7 @@ static const struct functions *functions_of(struct entry *entry)
 	return entry->functions;
 }
 
-/* End a symbol without a size where its function ends by call-frame information. */
+/* Limit a symbol without a size to the end of its function by call-frame information. */
 static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 {
 	const struct functions *functions = functions_of(entry);
@@ -216,21 +219,21 @@ int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *address
 	return chains_add(entry->chains, &entry->module, addresses, count, symbols->is_hurried);
 }
 
-/* Add the inline chain of @address to @name. */
+/* Set the inline chain of @address in @name. */
 static void add_frames(struct entry *entry, uint64_t address, struct symbols_name *name)
 {
 	struct symbols_frame *frames =
 		entry->chains ? chains_find(entry->chains, address, &name->frame_count) : NULL;
 
-	/* Use the symbol table's name, because DWARF does not know aliases and clones. */
+	/* Prefer the symbol table's name, because DWARF does not know aliases and clones. */
 	if (frames)
 		frames[0].name = name->name;
 	name->frames = frames;
 }
 
 /*
- * Read the module's table. Do not try again after a failure, because a module that is too large for
- * memory would be read again for each frame. Returns 0, -ENOENT or -ENOMEM.
+ * Read the module's table. After a failure do not try again: a module that is too large for memory
+ * would be read again for each frame. Returns 0, -ENOENT or -ENOMEM.
  */
 static int read_entry(const struct symbols *symbols, struct entry *entry)
 {
@@ -274,7 +277,10 @@ static bool lacks_lines(const struct entry *entry)
 	return false;
 }
 
-/* Download the alternate files (dwz) of the present debug files, several of which may share one. */
+/*
+ * Download dwz's alternate files of the debug files on this machine; several debug files may share
+ * one.
+ */
 static void fetch_alternates(struct symbols *symbols, const int *handles, size_t count,
 	struct debuginfod_report *report)
 {
@@ -311,7 +317,10 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	struct entry *wanting[DEBUGINFOD_MAX];
 	unsigned files = 0;
 
-	/* The first pass is for modules without names, the second for those without lines. */
+	/*
+	 * The first pass is for modules that lack names, the second for modules that lack lines
+	 * only.
+	 */
 	for (size_t i = 0; i < 2 * count && files < DEBUGINFOD_MAX; i++) {
 		struct entry *entry = &symbols->entries[handles[i % count]];
 

@@ -16,7 +16,7 @@
 
 #define PIECE_NONE UINT32_MAX
 
-/* A range from `start` to the next piece's start. */
+/* A range of addresses, from `start` to the start of the next piece. */
 struct piece {
 	uint64_t start;
 	uint32_t symbol; /* index of its symbol; PIECE_NONE: none */
@@ -107,7 +107,7 @@ size_t symtab_count(const struct symtab *table)
 	return table->count;
 }
 
-/* Of aliases the one to return comes last, because later ones are put on top of earlier ones. */
+/* Sort aliases so that the one to return comes last, because later symbols cover earlier ones. */
 static int compare_keys(const void *left, const void *right)
 {
 	const struct key *a = left, *b = right;
@@ -116,10 +116,11 @@ static int compare_keys(const void *left, const void *right)
 		return a->start < b->start ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	return a->symbol > b->symbol ? -1 : a->symbol < b->symbol; /* the first added */
+	/* prefer the symbol that was added first */
+	return a->symbol > b->symbol ? -1 : a->symbol < b->symbol;
 }
 
-/* Return the sorted keys, an owned array, or NULL without memory. */
+/* Return the sorted keys, an owned array, or NULL if out of memory. */
 static struct key *sort_symbols(const struct symtab *table)
 {
 	struct key *keys = calloc(table->count + 1, sizeof(*keys));
@@ -146,7 +147,10 @@ static void add_piece(struct symtab *table, uint64_t start, uint32_t symbol)
 	table->pieces[table->pieces_count++] = (struct piece){start, symbol};
 }
 
-/* Remove from @stack the symbols that end at or before @upto. Returns the new depth. */
+/*
+ * Remove from @stack the symbols that end at or before @upto, and add the pieces after them.
+ * Returns the new depth.
+ */
 static size_t close_symbols(
 	struct symtab *table, const uint32_t *stack, size_t depth, uint64_t upto)
 {
@@ -162,7 +166,7 @@ static size_t close_symbols(
 
 /*
  * Set the ends of the aliases @keys[@from] to @keys[@to - 1]. @covered: a symbol with a size covers
- * their address. Returns 0 if they are only labels in it, which are dropped.
+ * their address. Returns 0 if they are only labels inside this symbol; such labels are dropped.
  */
 static int choose_aliases(
 	struct symtab *table, const struct key *keys, size_t from, size_t to, int covered)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sorted table of one module's functions: fill it in any order, finish it, then search it by
- * address. This file alone decides which of several overlapping symbols is returned. It does not
- * know ELF or demangling.
+ * A sorted table of one module's functions: add symbols in any order, call symtab_finish(), then
+ * search by address. Only this code decides which of several overlapping symbols is returned. It
+ * does not depend on ELF or demangling.
  *
  * Context: one thread.
  */
@@ -14,18 +14,18 @@
 
 struct symtab;
 
-/* The most symbols of a table: more than any known program has, and it bounds memory. */
+/* Maximum number of symbols of a table. No known program has as many; the limit bounds memory. */
 #define SYMTAB_MAX (8u << 20)
 
 /*
- * The most bytes that a symbol without a size covers. Assembly code has such symbols, and in a
- * stripped file the next symbol may be far away.
+ * Maximum number of bytes that a symbol without a size covers. Assembly code has such symbols, and
+ * in a stripped file the next symbol may be far away.
  */
 #define SYMTAB_UNSIZED_BYTES 4096u
 
-/* Of two aliases the one of higher rank is returned. A rank is a sum of these. */
+/* Ranks: of two aliases, the one of higher rank is returned. A rank is a sum of these. */
 #define SYMTAB_RANK_LOCAL    0u
-/* IFUNC: preferred to its resolver, which is at the same address */
+/* an IFUNC is preferred to its resolver, which is at the same address */
 #define SYMTAB_RANK_IFUNC    1u
 #define SYMTAB_RANK_WEAK     2u
 #define SYMTAB_RANK_GLOBAL   4u
@@ -33,12 +33,12 @@ struct symtab;
 
 struct symtab_symbol {
 	uint64_t start;
-	/* == start: size unknown; set by symtab_finish() */
+	/* equal to @start: size unknown; symtab_finish() sets it */
 	uint64_t end;
 	uint64_t limit;	   /* end of the section, a bound for `end` */
-	/* mangled; in memory that symtab_keep() owns */
+	/* mangled; in memory given to symtab_keep() */
 	const char *name;
-	/* if !name: address of the symbol that has the name */
+	/* if @name is NULL: address of the symbol that has the name */
 	uint64_t resolver;
 	/* demangled name, owned by the table; NULL before the first look-up */
 	char *shown;
@@ -47,20 +47,19 @@ struct symtab_symbol {
 	uint8_t is_plt;
 };
 
-/* Create an empty table. Returns it owned, or NULL without memory. */
+/* Returns an owned, empty table, or NULL if out of memory. */
 struct symtab *symtab_new(void);
 void symtab_free(struct symtab *table); /* NULL is fine */
 
 /*
- * Take ownership of @memory (from malloc) and free it in symtab_free(). Returns 0 or -ENOMEM; then
- * the caller still owns it.
+ * Take ownership of @memory (from malloc) until symtab_free(). Returns 0, or -ENOMEM; then the
+ * caller still owns it.
  */
 int symtab_keep(struct symtab *table, void *memory);
 
 /*
  * Add a copy of @symbol; its `shown` and `is_unsized` are ignored. A symbol that begins at or after
- * its limit is ignored.
- * Returns 0, -ENOMEM, or -E2BIG at SYMTAB_MAX.
+ * its limit is ignored. Returns 0, -ENOMEM, or -E2BIG if the table has SYMTAB_MAX symbols.
  */
 int symtab_add(struct symtab *table, const struct symtab_symbol *symbol);
 
@@ -70,12 +69,11 @@ int symtab_reserve(struct symtab *table, size_t more);
 size_t symtab_count(const struct symtab *table);
 
 /*
- * Sort the table, and decide which symbol is returned for each address: of the symbols that cover
- * it the one that starts last, of those the one with the highest rank, of those the one added
- * first. A symbol without a size gets the size of an alias at its address. If there is none, it
- * reaches to the next symbol, its limit or SYMTAB_UNSIZED_BYTES, whichever is nearest; but inside a
- * symbol with a size it is only a label and is dropped.
- * Returns 0 or -ENOMEM.
+ * Sort the table, and decide which symbol is returned for an address: of the symbols that cover the
+ * address, those that start last; of these, those with the highest rank; of these, the one that was
+ * added first. A symbol without a size gets the size of an alias at its address. If there is no
+ * such alias, it ends at the next symbol, at its limit, or after SYMTAB_UNSIZED_BYTES, whichever is
+ * first; but inside a symbol with a size it is only a label and is dropped. Returns 0 or -ENOMEM.
  */
 int symtab_finish(struct symtab *table);
 
@@ -88,7 +86,10 @@ size_t symtab_pieces(const struct symtab *table);
 const struct symtab_symbol *symtab_piece(
 	const struct symtab *table, size_t piece, uint64_t *start, uint64_t *end);
 
-/* After symtab_finish(): return the symbol that covers @address, or NULL. Owned by @table. */
+/*
+ * Return the symbol that covers @address, owned by @table, or NULL. Call this after
+ * symtab_finish().
+ */
 struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address);
 
 #endif

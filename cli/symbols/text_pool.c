@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Segments from malloc(), filled one after another, and a hash table of the texts in them. */
+/*
+ * The pool's memory: segments from malloc(), filled one after another, and a hash table of the
+ * texts in them.
+ */
 #include "cli/symbols/text_pool.h"
 
 #include <stdint.h>

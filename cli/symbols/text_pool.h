@@ -13,13 +13,13 @@
 
 #include "libprof/profile/lookup.h"
 
-/* All zero is an empty pool. */
+/* A pool. Zero-initialise. */
 struct text_pool {
 	struct segment *segments; /* owned; newest first */
-	/* bytes left at the end of the newest segment */
+	/* number of bytes left in the newest segment */
 	size_t free_bytes;
 	size_t segment_bytes;
-	/* owned; each string once; text n - 1 has number n in the lookup */
+	/* owned; each string once; the lookup stores the index in this array plus 1 */
 	const char **texts;
 	uint32_t text_count, text_room;
 	struct lookup lookup;
@@ -28,10 +28,13 @@ struct text_pool {
 
 void text_pool_release(struct text_pool *pool);
 
-/* Allocate @bytes bytes, owned by the pool, aligned for pointers. Returns NULL without memory. */
+/* Allocate @bytes bytes, owned by the pool, aligned for pointers. Returns NULL if out of memory. */
 void *text_pool_memory(struct text_pool *pool, size_t bytes);
 
-/* Return the pool's copy of @text; equal strings have one address. Returns NULL without memory. */
+/*
+ * Return the pool's copy of @text. Equal strings have the same address. Returns NULL if out of
+ * memory.
+ */
 const char *text_pool_add(struct text_pool *pool, const char *text);
 
 #endif

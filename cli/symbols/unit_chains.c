@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The line program gives the line of the innermost function of an address. The line of each outer
- * function is where it calls the next one, which is recorded in the instance of the latter.
+ * function is that of its call of the next function; it is recorded in the instance of the called
+ * function.
  */
 #include "cli/symbols/unit_chains.h"
 
@@ -14,16 +15,16 @@
 #include "cli/symbols/dwarf_files.h"
 
 #define NO_FILE	     UINT32_MAX
-#define CHAIN_MAX    256 /* most functions of one address */
+#define CHAIN_MAX    256 /* maximum number of functions of one address */
 #define PATH_BYTES   4096
 #define NAME_BYTES   8192
-/* bytes of a .dwo that a walk reads at once */
+/* number of bytes of a .dwo that a walk reads at once */
 #define WINDOW_BYTES (256u << 10)
 
 /* Parameters of the current unit_chains_read(). */
 struct reading {
 	struct unit_chains *chains;
-	/* in the file itself, which has all line programs */
+	/* the unit in the program's file, which has all line programs */
 	const struct dwarf_unit *unit;
 	const uint64_t *addresses;
 	size_t count;
@@ -32,7 +33,7 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Read the name of @instance's function, "" if unknown. Returns NULL without memory. */
+/* Read the name of @instance's function; "" if it is unknown. Returns NULL if out of memory. */
 static const char *read_name(struct unit_chains *chains, struct instance *instance)
 {
 	char whole[NAME_BYTES];
@@ -57,7 +58,7 @@ static const char *read_name(struct unit_chains *chains, struct instance *instan
 			  : text_pool_add(chains->pool, whole + sizeof(whole) - bytes - before);
 }
 
-/* Return the name of @instance, read at the first call; NULL without memory. */
+/* Return the name of @instance, reading it at the first call; NULL if out of memory. */
 static const char *name_of(struct unit_chains *chains, struct instance *instance)
 {
 	if (!instance->name)
@@ -65,7 +66,7 @@ static const char *name_of(struct unit_chains *chains, struct instance *instance
 	return instance->name;
 }
 
-/* Return the path of @file of the line program, "" if unknown; NULL without memory. */
+/* Return the path of @file of the line program; "" if it is unknown, NULL if out of memory. */
 static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *unit, uint64_t file)
 {
 	char path[PATH_BYTES];
@@ -82,9 +83,9 @@ static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *
 }
 
 /*
- * gcc splits a function so that its beginning can be inlined elsewhere. If that does not happen,
- * gcc inlines the remaining part back, and in DWARF the function calls itself at its own
- * declaration. Return whether @inner and @outer are such parts of one function.
+ * Are @inner and @outer two parts of one function? gcc splits a function so that its first part can
+ * be inlined elsewhere. If that does not happen, gcc inlines the second part back, and in DWARF the
+ * function seems to call itself at its own declaration.
  */
 static bool is_put_back(const struct instance *inner, const struct instance *outer)
 {
@@ -95,8 +96,8 @@ static bool is_put_back(const struct instance *inner, const struct instance *out
 
 /*
  * Write the frames of address @at before @end, innermost last. An inlined function is left out if
- * it has no name, because the file with its name is missing, or if is_put_back(); its caller then
- * gets its line. Returns the number of frames, at most CHAIN_MAX; or -ENOMEM.
+ * it has no name (the file with its name is missing) or if is_put_back(); then its caller gets its
+ * line. Returns the number of frames, at most CHAIN_MAX; or -ENOMEM.
  */
 static int fill_frames(const struct reading *reading, size_t at, struct inlines_frame *end)
 {
@@ -126,7 +127,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 		file = instance->call_file;
 		line = instance->call_line;
 	}
-	/* The address has a line but no function: assembly code. */
+	/* The address has a line but no function: it is assembly code. */
 	if (!count && file != NO_FILE) {
 		end[-++count] =
 			(struct inlines_frame){"", path_of(chains, reading->unit, file), line};
@@ -152,7 +153,7 @@ static int make_chain(const struct reading *reading, size_t at)
 	return 0;
 }
 
-/* Find the instances in @unit, read by @reader, and make the chains. Returns 0 or -ENOMEM. */
+/* Find the instances in @unit, which @reader reads, and make the chains. Returns 0 or -ENOMEM. */
 static int make_chains(
 	const struct reading *reading, struct dwarf_reader *reader, const struct dwarf_unit *unit)
 {
@@ -166,7 +167,7 @@ static int make_chains(
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Make room for the paths of all files and clear them. Returns 0 or -ENOMEM. */
+/* Make room for the paths of all files, and mark all paths as not read. Returns 0 or -ENOMEM. */
 static int clear_paths(struct unit_chains *chains)
 {
 	uint32_t count = chains->lines.file_count;
@@ -184,7 +185,7 @@ static int clear_paths(struct unit_chains *chains)
 	return 0;
 }
 
-/* Find the lines of the addresses, if the unit has any. Returns 0 or -ENOMEM. */
+/* Find the lines of the addresses, if the unit has a line program. Returns 0 or -ENOMEM. */
 static int find_lines(const struct reading *reading)
 {
 	struct unit_chains *chains = reading->chains;
@@ -205,7 +206,7 @@ static int find_lines(const struct reading *reading)
 /* ---- packages -------------------------------------------------------------------------------- */
 
 /*
- * A .dwp contains the .dwo files of a program. Its index gives the part of each section that
+ * A .dwp contains the .dwo files of a program. Its index says which part of each section
  * belongs to a unit. The index is a header, a hash table of units, then two tables with a row per
  * unit and a column per section: offset and size of the part.
  *
@@ -235,7 +236,7 @@ static uint64_t number_at(struct package_index *index, uint64_t offset, unsigned
 	return cursor_number(&index->cursor, bytes);
 }
 
-/* Return the section of column name @name, or DWARF_SECTION_COUNT if it is not needed. */
+/* Return the section with number @name in an index, or DWARF_SECTION_COUNT if it is not needed. */
 static enum dwarf_section_name section_of(uint32_t version, uint32_t name)
 {
 	switch (name) {
@@ -245,14 +246,14 @@ static enum dwarf_section_name section_of(uint32_t version, uint32_t name)
 		return DWARF_ABBREV;
 	case 6:
 		return DWARF_STR_OFFSETS;
-	case 8: /* in earlier versions macros */
+	case 8: /* macros in earlier versions */
 		return version >= 5 ? DWARF_RNGLISTS : DWARF_SECTION_COUNT;
 	default:
 		return DWARF_SECTION_COUNT;
 	}
 }
 
-/* Return the row of unit @split_id, from 1 on, or 0 if there is none. */
+/* Return the row of unit @split_id, counted from 1, or 0 if there is none. */
 static uint32_t find_row(struct package_index *index, uint64_t split_id)
 {
 	uint64_t mask = index->slots - 1, at = split_id & mask, step = (split_id >> 32 & mask) | 1;
@@ -269,7 +270,10 @@ static uint32_t find_row(struct package_index *index, uint64_t split_id)
 	return 0;
 }
 
-/* Limit @section to @bytes from @begin on. Returns false if it is smaller. */
+/*
+ * Limit @section to the @bytes bytes from offset @begin on. Returns false if the section is
+ * smaller.
+ */
 static bool cut(struct dwarf_section *section, uint64_t begin, uint64_t bytes)
 {
 	if (begin > section->bytes || bytes > section->bytes - begin)
@@ -303,9 +307,9 @@ static int find_part(struct package_index *index, uint64_t split_id, struct dwar
 }
 
 /*
- * Set @part to the parts of @package's sections that belong to unit @split_id, as in a .dwo of that
- * unit alone. @part borrows from @package and must not be released.
- * Returns 0, -ENOENT if there is no such unit, or -EBADMSG.
+ * Set @part to the parts of @package's sections that belong to unit @split_id, so that it looks
+ * like the .dwo of this unit. @part borrows from @package and must not be released. Returns 0,
+ * -ENOENT if there is no such unit, or -EBADMSG.
  */
 static int find_in_package(
 	struct dwarf_sections *package, uint64_t split_id, struct dwarf_sections *part)
@@ -314,7 +318,10 @@ static int find_in_package(
 	int error = -EBADMSG;
 
 	cursor_init(&index.cursor, package, DWARF_CU_INDEX, INDEX_BYTES);
-	/* In version 5 the version has two bytes, followed by two bytes of 0. */
+	/*
+	 * In version 5 the version number has two bytes, followed by two zero bytes, so four bytes
+	 * can be read.
+	 */
 	index.version = (uint32_t)number_at(&index, 0, 4);
 	index.columns = (uint32_t)number_at(&index, 4, 4);
 	index.rows = (uint32_t)number_at(&index, 8, 4);
@@ -329,7 +336,7 @@ static int find_in_package(
 
 /* ---- units that are in files of their own ---------------------------------------------------- */
 
-/* Open the .dwo of @skeleton, the unit in the program's file. Returns 0 and @file, or -errno. */
+/* Open the .dwo of @skeleton, the unit in the program's file. Returns 0 with @file, or -errno. */
 static int open_split(
 	struct unit_chains *chains, const struct dwarf_unit *skeleton, struct elf_file *file)
 {
@@ -346,7 +353,10 @@ static int open_split(
 		file, chains->request->file, folder, name, chains->request->pid);
 }
 
-/* Return the one of @units for @skeleton, with the fields that only @skeleton has; or NULL. */
+/*
+ * Return that of @units which belongs to @skeleton, after copying the fields that only @skeleton
+ * has; NULL if there is none.
+ */
 static const struct dwarf_unit *match_split(
 	struct dwarf_unit *units, size_t count, const struct dwarf_unit *skeleton)
 {
@@ -401,7 +411,10 @@ static bool open_package(struct unit_chains *chains)
 	return chains->has_package;
 }
 
-/* Make the chains from .dwp or .dwo. Returns 0, -ENOENT if neither has the unit, or -ENOMEM. */
+/*
+ * Make the chains from the .dwp or the .dwo. Returns 0, -ENOENT if neither has the unit, or
+ * -ENOMEM.
+ */
 static int read_split(const struct reading *reading)
 {
 	struct unit_chains *chains = reading->chains;

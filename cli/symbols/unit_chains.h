@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the inline chains of some addresses of one unit: combine the unit's function instances,
- * lines and names, from the file itself or from the .dwo of the unit.
+ * Make the inline chains for given addresses of one unit: combine the unit's function instances,
+ * lines and names, which are in the file itself or in the unit's .dwo.
  *
  * Context: one thread.
  */
@@ -20,18 +20,18 @@
 #include "cli/symbols/text_pool.h"
 
 struct unit_chains {
-	/* borrowed; its file, whose .dwo files are read */
+	/* borrowed; names the file, whose .dwo files are read */
 	const struct inlines_request *request;
-	struct dwarf_reader *reader;	       /* borrowed; reads that file */
-	struct text_pool *pool;		       /* borrowed; memory of the result */
+	struct dwarf_reader *reader;	       /* borrowed; reads the file of @request */
+	struct text_pool *pool;		       /* borrowed; memory for the result */
 	struct dwarf_lines lines;
 	struct dwarf_line *found; /* owned; lines of the addresses */
 	struct instances instances;
 	struct dwarf_containers containers;
-	/* owned; by file of the line program, NULL: not yet read */
+	/* owned; [file of the line program] -> its path, NULL: not read yet */
 	const char **paths;
 	uint32_t path_room;
-	struct elf_file package_file; /* the .dwp, if @has_package */
+	struct elf_file package_file; /* the .dwp, valid if @has_package */
 	struct dwarf_sections package;
 	bool has_package, is_package_tried;
 };
@@ -45,9 +45,8 @@ int unit_chains_init(struct unit_chains *chains, const struct inlines_request *r
 void unit_chains_release(struct unit_chains *chains);
 
 /*
- * Set @out[i] for each of the @count sorted @addresses (borrowed) that @unit describes; other
- * elements of @out are not changed.
- * Returns 0 or -ENOMEM.
+ * Set @out[i] for each of the @count sorted @addresses (borrowed) that @unit describes. Other
+ * elements of @out are not changed. Returns 0 or -ENOMEM.
  */
 int unit_chains_read(struct unit_chains *chains, const struct dwarf_unit *unit,
 	const uint64_t *addresses, size_t count, struct inlines_chain *out);
