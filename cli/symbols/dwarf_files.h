@@ -29,9 +29,8 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 /*
  * Open the alternate file that @file refers to, by its name or its build-id: in the root of process
  * @pid (0: none), in flamerun's own root, or in debuginfod's cache. Its build-id is checked.
- * Returns 0 and
- * @alternate, which the caller closes; -ENOENT if @file refers to none; or -ESTALE if it was not
- * found.
+ * Returns 0 and @alternate, which the caller closes; -ENOENT if @file refers to none; or -ESTALE if
+ * it was not found.
  */
 int dwarf_files_open_alternate(
 	struct elf_file *alternate, const struct elf_file *file, uint32_t pid);

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A script with varied work, for pictures and measurements: it parses formulas, compiles them into
--- closures, and evaluates these for sales, which a coroutine finds in a tree. It sorts the results
--- and writes a report.
+-- A script with varied work, for pictures and measurements. It parses formulas and compiles them
+-- into closures. A coroutine finds sales in a tree; the closures are evaluated for each sale. The
+-- results are sorted and written as a report.
 --
 --	flamerun -o demo.svg -- build/flamelua share/examples/lua/demo.lua [rounds]
 
@@ -11,7 +11,7 @@ local function random(n)
   return random_state // 65536 % n + 1
 end
 
--- Formulas: numbers, names, + - * /, parentheses, max(a, b).
+-- Parse formulas of numbers, names, + - * /, parentheses, max(a, b).
 
 local function tokenize(text)
   local tokens = {}
@@ -97,7 +97,7 @@ local function compile(node)
   return operators[kind](compile(node[2]), compile(node[3]))
 end
 
--- Sales, in a tree by day and shop.
+-- Make sales, and put them into a tree sorted by day and shop.
 
 local function make_sales(days)
   local tree = {}
