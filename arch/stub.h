@@ -20,7 +20,7 @@
 
 #include "arch/registers.h"
 
-/* The template's parameters, from the struct flameprof_signature of the target. */
+/* Parameters of the template, which are derived from the target's struct flameprof_signature. */
 struct arch_stub_shape {
 	unsigned stack_words;
 	unsigned integer_arguments;

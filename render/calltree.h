@@ -27,7 +27,7 @@ struct calltree;
  */
 #define CALLTREE_BUILD_ID "build-id:"
 
-/* the node above all others; it has no frame */
+/* the number of the root node, which has no frame */
 #define CALLTREE_ROOT 0u
 
 enum calltree_frame_kind {
@@ -35,7 +35,7 @@ enum calltree_frame_kind {
 	/* generated code, named by a perf map or by the program itself */
 	CALLTREE_JIT = 1,
 	CALLTREE_UNNAMED = 2,	/* the name is "[module+0xoffset]" */
-	/* [unsampled], [incomplete stack], [deeper than N frames], ... */
+	/* not a function: [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_SYNTHETIC = 3,
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
@@ -48,7 +48,7 @@ enum calltree_frame_kind {
 	 * but no CPU is free) or "" (unknown).
 	 */
 	CALLTREE_WAIT = 7,
-	/* "[kernel: read]": kernel code, in the system call of that name */
+	/* "[kernel: read]": kernel code that runs during this system call */
 	CALLTREE_KERNEL = 8,
 	/* root of the stacks of idle threads; see transform_shape.fold_idle */
 	CALLTREE_IDLE = 9,
@@ -66,7 +66,7 @@ enum calltree_times {
 };
 
 struct calltree_frame {
-	/* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
+	/* any bytes except NUL, maybe not UTF-8; never NULL; owned by the tree */
 	const char *name;
 	/* short name of the module, "" if there is none; owned by the tree */
 	const char *module;
@@ -88,7 +88,7 @@ struct calltree_node {
 enum calltree_sample_kind {
 	CALLTREE_ON_CPU = 0,
 	CALLTREE_CREDIT = 1,
-	/* on a stack that ends in CALLTREE_WAIT */
+	/* on a waiting stack, whose leaf is a CALLTREE_WAIT frame */
 	CALLTREE_WAITING = 2
 };
 
@@ -100,7 +100,7 @@ struct calltree_sample {
 	uint64_t time_ns; /* since the start of the run */
 	uint32_t node;	  /* node of the leaf */
 	uint32_t weight;
-	/* the caller's number, see calltree_thread() */
+	/* number of the thread, chosen by the caller; calltree_thread() gives it a name */
 	uint32_t thread;
 	enum calltree_sample_kind kind;
 };
@@ -148,7 +148,7 @@ void calltree_forget_samples(struct calltree *tree);
 struct calltree_line {
 	uint32_t frame;
 	uint32_t line;
-	/* owned by the tree in rows that are read from it */
+	/* owned by the tree, if the row was read from the tree */
 	const char *file;
 	/* weight of the samples whose leaf frame is at this line */
 	uint64_t self;

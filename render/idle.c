@@ -210,7 +210,7 @@ static void position_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 	}
 }
 
-/* Place all samples. If nothing is folded, every node keeps its position. */
+/* Choose the new nodes of all weight and samples. If nothing is folded, the tree stays as it is. */
 static int place_all(struct idle *idle)
 {
 	struct pass *pass = idle->pass;

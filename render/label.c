@@ -68,7 +68,7 @@ static size_t sequence_bytes(const unsigned char *text)
 	return bytes;
 }
 
-/* Is the code point forbidden in XML 1.0, or could it change the text around it (bidi controls)? */
+/* Is the code point forbidden in XML 1.0, or can it reorder the text around it (bidi controls)? */
 static int is_unwanted(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x200e ||
@@ -335,7 +335,7 @@ static const char *address_in(const char *name)
 	return digits && !strcmp(at + 3 + digits, "]") ? at : NULL;
 }
 
-/* Does a function's name begin at @at? Lambdas and operator() have no name of their own. */
+/* Does a name of its own begin at @at? Lambdas and operator() do not have one. */
 static bool begins_name(const char *at)
 {
 	return ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
@@ -344,7 +344,7 @@ static bool begins_name(const char *at)
 	       !begins(at, "operator()");
 }
 
-/* Returns a short name without namespaces, classes and packages. */
+/* Returns the part of a short name after namespaces, classes and packages. */
 static const char *own_name(const char *name)
 {
 	const char *own = name;
@@ -371,7 +371,10 @@ static unsigned character_at(const struct measured *all, const char *at)
 	return i;
 }
 
-/* Returns the number of leading characters that a different name in @beside shares. */
+/*
+ * Returns how many leading characters the text shares with the names in @beside; equal names are
+ * ignored.
+ */
 static unsigned shared_with(const struct measured *all, const char *const beside[2])
 {
 	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];

@@ -35,7 +35,7 @@ struct pass {
 /* Cutting off fewer rows than this is not worth the mark that replaces them. */
 #define FEWEST_CUT 8u
 
-/* Returns 0, -ENOMEM, or -E2BIG when the limit on boxes is reached. */
+/* Append a box. Returns 0, -ENOMEM, or -E2BIG if the limit on boxes is reached. */
 static int add_box(struct pass *pass, const struct layout_box *box)
 {
 	struct layout *layout = pass->layout;
@@ -80,7 +80,10 @@ static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t f
 	return error;
 }
 
-/* Is @node a CALLTREE_IDLE frame? A picture shows its subtree only on request. */
+/*
+ * Is the frame of @node a CALLTREE_IDLE frame? The picture does not show the subtree of such a
+ * node.
+ */
 static int is_idle(const struct calltree *tree, uint32_t node)
 {
 	return node != CALLTREE_ROOT &&

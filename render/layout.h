@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute the positions of the boxes. Work and boxes are bounded by the pixels of the picture, not
- * by the size of the tree.
+ * Compute the positions of the boxes. The time and the number of boxes are bounded by the number of
+ * pixels of the picture, not by the size of the tree.
  */
 #ifndef RENDER_LAYOUT_H
 #define RENDER_LAYOUT_H

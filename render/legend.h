@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The legend: what the colours mean, for the classes of frames that a tree has. The static picture
- * and the viewer show the same list. Waits have a legend of their own, see palette_waits.
+ * The legend: the meaning of the colours of the classes of frames that a tree has. The static
+ * picture and the viewer show the same list. Waits have a legend of their own, see palette_waits.
  */
 #ifndef RENDER_LEGEND_H
 #define RENDER_LEGEND_H
@@ -9,7 +9,7 @@
 #include "render/calltree.h"
 #include "render/palette.h"
 
-/* shades shown per class, from its first hue to its last */
+/* number of shades shown per class, from its first hue to its last */
 #define LEGEND_SHADES 3u
 #define LEGEND_MAX    24u
 

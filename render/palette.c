@@ -116,7 +116,10 @@ unsigned palette_wait_kind(const struct calltree_frame *frame)
 _Static_assert(PALETTE_GONE - PALETTE_INSIGNIFICANT == PICTURE_GONE - PICTURE_INSIGNIFICANT,
 	"verdicts and their classes have one order");
 
-/* Waits have the same colours in every palette. */
+/*
+ * Returns the class of @frame. Waits have the same classes, and therefore colours, in every
+ * palette.
+ */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame)
 {

@@ -192,7 +192,9 @@ static int reverse_pass(struct pass *pass)
 				     (pass->shape->by_process || pass->shape->by_file)) ||
 			     (pass_is(pass, i, CALLTREE_THREAD) && pass->shape->by_thread);
 
-		/* An idle frame moves to the root if the process frame above it is reversed. */
+		/*
+		 * If an idle frame's process frame is reversed, the idle frame moves to the root.
+		 */
 		if (stays && parent == PASS_NOWHERE && pass_is(pass, i, CALLTREE_IDLE))
 			parent = CALLTREE_ROOT;
 		kept[i] = stays && parent != PASS_NOWHERE ? pass_child(pass, parent, i)

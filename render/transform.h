@@ -95,7 +95,9 @@ struct transform_shape {
 	 * replaces an existing outermost frame of the same name.
 	 */
 	bool by_process, by_thread;
-	/* CALLTREE_PROCESS frames at the root stand for input files and stay there. */
+	/*
+	 * CALLTREE_PROCESS frames at the root stand for input files; reversing must not move them.
+	 */
 	bool by_file;
 	/*
 	 * Put a CALLTREE_IDLE frame "[idle: N threads]" below the process frame and above the

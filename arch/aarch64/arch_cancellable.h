@@ -11,6 +11,8 @@
 #include "arch/code.h"
 
 /*
+ * The bytes of these instructions:
+ *
  * mov x8, x1		aa0103e8
  * mov x0, x2		aa0203e0
  * mov x1, x3		aa0303e1

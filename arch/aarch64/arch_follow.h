@@ -58,7 +58,7 @@ static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 	return true;
 }
 
-/* Decode arithmetic with sp or the frame pointer as the result. */
+/* Decode arithmetic whose result is sp or the frame pointer. */
 static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *out)
 {
 	unsigned to = at & 31, from = at >> 5 & 31;
@@ -92,7 +92,7 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	return true;
 }
 
-/* Decode loads and stores of a pair, and of one register with an unscaled offset. */
+/* Decode loads and stores of a pair of registers, and of one register with an unscaled offset. */
 static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 {
 	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);

@@ -20,7 +20,7 @@
 	(1ULL << 0 | 1ULL << 1 | 1ULL << 2 | 1ULL << ARCH_DWARF_FP | 1ULL << ARCH_DWARF_RA | \
 		1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_PC)
 
-/* Bytes from sp to x29: siginfo, ucontext, and vector registers of the CPU's length. */
+/* Bounds of the distance from sp to x29: siginfo, ucontext, and vector registers of any length. */
 #define ARCH_HANDLER_FRAME_MIN 1024u
 #define ARCH_HANDLER_FRAME_MAX (128u << 10)
 

@@ -29,7 +29,7 @@
 /* A call instruction overwrites only the link register. */
 #define ARCH_CALL_KEEPS (~(1ULL << ARCH_DWARF_RA))
 
-/* Rules exist for the registers that a function must preserve (x19-x30) and sp. */
+/* Number of registers with unwind rules: those that a function must preserve (x19-x30), and sp. */
 #define ARCH_CFI_SLOTS 13
 
 #define ARCH_STACK_ALIGN 16u

@@ -41,6 +41,8 @@ static void put(struct arch_stub_template *out, uint32_t instruction)
 }
 
 /*
+ * Save the frame and the payload:
+ *
  *	d503245f	bti	c
  *	a9be7bfd	stp	x29, x30, [sp, #-32]!
  *	910003fd	mov	x29, sp
@@ -103,6 +105,8 @@ static void put_call(struct arch_stub_template *out)
 }
 
 /*
+ * Call the original; call arch_intercept_slow() if the thread's tick counter is not 0:
+ *
  *	f9400bb0	ldr	x16, [x29, #16]		(the payload: the original)
  *	d63f0200	blr	x16
  *	d2800011	mov	x17, #ticks, low half
@@ -127,6 +131,8 @@ static void put_intercept(struct arch_stub_template *out, uint32_t ticks)
 }
 
 /*
+ * Remove the frame and return:
+ *
  *	910003bf	mov	sp, x29			(words were copied)
  *	a8c27bfd	ldp	x29, x30, [sp], #32
  *	d65f03c0	ret
@@ -141,6 +147,8 @@ static void put_epilogue(struct arch_stub_template *out, unsigned stack_words)
 }
 
 /*
+ * Write the call-frame instructions. After these instructions the CFA is:
+ *
  *	stp	CFA = sp + 32, x29 at CFA - 32, x30 at CFA - 24
  *	mov	CFA = x29 + 32
  *	ldp	CFA = sp, both restored

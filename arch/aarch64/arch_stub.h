@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of aarch64's stubs, and arch_registers_here(). */
+/* Sizes of stubs on aarch64, for arch/stub.h, and arch_registers_here(). */
 #ifndef ARCH_AARCH64_STUB_H
 #define ARCH_AARCH64_STUB_H
 

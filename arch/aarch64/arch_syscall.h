@@ -9,7 +9,7 @@
 
 #include "arch/code.h"
 
-/* The architecture of these system call numbers in seccomp filters. */
+/* Identifies this CPU's system call numbers in seccomp filters. */
 #define ARCH_AUDIT AUDIT_ARCH_AARCH64
 
 static inline __attribute__((always_inline)) long arch_syscall6(
@@ -63,7 +63,10 @@ static inline long arch_spawn_vm(
 	register long x2 __asm__("x2") = 0;
 	register long x3 __asm__("x3") = 0;
 	register long x4 __asm__("x4") = 0;
-	/* The child pops entry and argument off the new stack; x29 = x30 = 0 ends stack walks. */
+	/*
+	 * The child pops its entry function and argument off the new stack. x29 = x30 = 0 ends
+	 * stack walks.
+	 */
 	__asm__ volatile("svc #0\n\t"
 			 "cbnz x0, 1f\n\t"
 			 "ldp x9, x0, [sp], #16\n\t"

@@ -15,6 +15,8 @@
 #include "arch/code.h"
 
 /*
+ * The bytes of these instructions:
+ *
  * mov %rdi, %r11		49 89 fb
  * mov %rsi, %rax		48 89 f0
  * mov %rdx, %rdi		48 89 d7

@@ -39,7 +39,7 @@ struct arch_scan {
 	bool others;
 };
 
-/* Are the next @count bytes those of @wanted, with the first in the lowest byte? */
+/* Are the next @count bytes equal to @wanted, whose lowest byte comes first? */
 static inline bool arch_next_is(const struct arch_scan *out, uint32_t wanted, unsigned count)
 {
 	if (out->code->end - out->at < count)
@@ -94,7 +94,7 @@ static inline bool arch_skip_plain(struct arch_scan *out)
 		{0xa73b49, 3, 7},   /* cmp x(%r15),%rsp, with a long x */
 		{0x870f, 2, 6},	    /* ja */
 		{0xfa1e0ff3, 4, 4}, /* endbr64 */
-		/* cmp $x,%rcx: V8's count of arguments to pop */
+		/* cmp $x,%rcx: compares the number of arguments that V8 pops */
 		{0xf98348, 3, 4},
 		{0x037f, 2, 2},	    /* jg, over the ret that follows */
 	};

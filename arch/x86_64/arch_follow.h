@@ -122,7 +122,7 @@ static inline void arch_read_opcode(struct arch_decoder *d)
 	d->opcode = byte;
 }
 
-/* Is @opcode in one of the @count ranges, given as first and last? */
+/* Is @opcode in one of the @count ranges of first and last opcode? */
 static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsigned opcode)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -135,7 +135,10 @@ static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsign
 	arch_is_in((const uint8_t[][2]){__VA_ARGS__}, \
 		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
 
-/* Opcodes that do not exist in 64-bit mode, that only the kernel may use, or that are rare. */
+/*
+ * Is the opcode one that cannot occur in 64-bit mode, that only the kernel may use, or that is
+ * rare?
+ */
 static inline bool arch_is_unsupported(const struct arch_decoder *d)
 {
 	switch (d->map) {

@@ -9,8 +9,8 @@
  *	sp       saved rbx, the top of the value stack
  *
  * sp is lower by 16 bytes around some calls, and higher at the code's begin and end. Methods that
- * this code calls get no stack frame, but a control frame. It is first made the innermost, then
- * filled in:
+ * this code calls get a control frame but no stack frame. The control frame first becomes the
+ * innermost and is filled in later:
  *
  *	sub  $0x40,%r13			49 83 ed 40		of a Ruby method
  *	mov  %r13,0x10(%r12)		4d 89 6c 24 10		make it the innermost
@@ -48,7 +48,7 @@ static inline uintptr_t arch_ruby_loaded(const uint8_t *code, uintptr_t address)
 		code++;
 		address++;
 	}
-	/* mov or lea distance(%rip), to any of the first eight registers */
+	/* mov or lea with the operand distance(%rip), into one of the first eight registers */
 	if ((code[0] != 0x8b && code[0] != 0x8d) || (code[1] & 0xc7) != 0x05)
 		return 0;
 	memcpy(&distance, code + 2, sizeof(distance));
@@ -66,7 +66,10 @@ static inline uintptr_t arch_ruby_target(const uint8_t *code, uintptr_t address)
 	return address + ARCH_RUBY_CALL_BYTES + (uintptr_t)(intptr_t)distance;
 }
 
-/* Search up to the next frame's instruction that makes it the innermost. */
+/*
+ * Search for the store that fills in the new control frame, up to the next frame's instruction that
+ * makes it the innermost.
+ */
 static inline bool arch_ruby_is_pushing(const uint8_t *code, unsigned bytes)
 {
 	for (unsigned i = 0; i + 4 <= bytes; i++) {

@@ -47,6 +47,8 @@ static void put(struct arch_stub_template *out, const void *bytes, uint32_t coun
 	} while (0)
 
 /*
+ * Set up the frame and push the payload:
+ *
  *	f3 0f 1e fa		endbr64
  *	55			push	%rbp
  *	48 89 e5		mov	%rsp,%rbp
@@ -118,6 +120,8 @@ static void put_call(struct arch_stub_template *out)
 }
 
 /*
+ * Call the original; call arch_intercept_slow() if the thread's tick counter is not 0:
+ *
  *	ff 55 f8		call	*-8(%rbp)		(the payload: the original)
  *	64 83 3c 25 <ticks> 00	cmpl	$0,%fs:ticks
  *	74 06			je	1f
@@ -143,6 +147,8 @@ static void put_epilogue(struct arch_stub_template *out)
 }
 
 /*
+ * Write the call-frame instructions. After these instructions the CFA is:
+ *
  *	endbr64, push	CFA = rsp + 16, rbp at CFA - 16
  *	mov		CFA = rbp + 16
  *	leave		CFA = rsp + 8, rbp restored

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of x86_64's stubs, and arch_registers_here(). */
+/* Sizes of stubs on x86_64, for arch/stub.h, and arch_registers_here(). */
 #ifndef ARCH_X86_64_STUB_H
 #define ARCH_X86_64_STUB_H
 

@@ -9,7 +9,7 @@
 
 #include "arch/code.h"
 
-/* The architecture of these system call numbers in seccomp filters. */
+/* Identifies this CPU's system call numbers in seccomp filters. */
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
 
 static inline __attribute__((always_inline)) long arch_syscall6(

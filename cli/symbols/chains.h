@@ -17,7 +17,7 @@
 
 struct chains;
 
-/* Create an empty object that writes names in @style. Returns it owned, or NULL without memory. */
+/* Returns an owned, empty object that writes names in @style, or NULL if out of memory. */
 struct chains *chains_new(enum demangle_style style);
 void chains_free(struct chains *chains); /* NULL is fine */
 

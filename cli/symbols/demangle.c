@@ -50,7 +50,7 @@ static void collect_output(const char *text, size_t bytes, void *opaque)
 
 	if (bytes > DEMANGLE_MAX_BYTES - output->bytes)
 		longjmp(output->full, 1);
-	/* @text may be NULL for an empty identifier. */
+	/* For an empty identifier @text may be NULL, which memcpy() must not get. */
 	if (!bytes)
 		return;
 	memcpy(output->text + output->bytes, text, bytes);
@@ -266,7 +266,9 @@ static int demangle_ocaml(const char *name, bool is_full, char **shown)
 	return finish_parts(&parts, shown);
 }
 
-/* Pairs of the character that GHC writes after "z" or "Z", and the character that it encodes. */
+/*
+ * For each pair: the character that GHC writes after "z" or "Z", and the character that it encodes.
+ */
 static const char haskell_small[] = "a&b|c^d$e=g>h#i.l<m-n!p+q'r\\s/t*u_v%zz";
 static const char haskell_large[] = "L(R)M[N]C:ZZ";
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the namespaces, classes and functions that enclose a function, to qualify its name if it has
- * no linkage name. gcc gives no linkage name to functions that are local to their file: in C++ all
- * functions in an unnamed namespace and those with a lambda among their arguments.
+ * Find the namespaces, classes and functions that enclose a function. They qualify the name of a
+ * function without a linkage name. gcc gives no linkage name to functions that are local to their
+ * file: in C++ all functions in an unnamed namespace and those with a lambda among their arguments.
  *
  * Context: one thread.
  */

@@ -37,7 +37,8 @@ int dwarf_files_open_alternate(
 
 /*
  * Find out whether the alternate file of @file is missing. Returns 0 if it was found or @file
- * refers to none; else the length of its build-id, which is copied to @id for a download.
+ * refers to none. If it is missing, copies its build-id to @id, for a download, and returns the
+ * length of the build-id.
  */
 size_t dwarf_files_missed(const struct elf_file *file, uint32_t pid, uint8_t id[ELF_FILE_ID_MAX]);
 

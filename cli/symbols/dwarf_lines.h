@@ -54,8 +54,8 @@ void dwarf_lines_find(struct dwarf_reader *reader, const struct dwarf_lines *lin
 
 /*
  * Write the path of file @file of the line program to @path, as the compiler wrote it; a relative
- * path is prefixed with the compiler's working directory.
- * Returns its length, or 0 if there is no such file or the path does not fit.
+ * path is prefixed with the compiler's working directory. Returns the length of the path, or 0 if
+ * there is no such file or the path does not fit.
  */
 size_t dwarf_lines_path(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	const struct dwarf_lines *lines, uint64_t file, char *path, size_t path_bytes);

@@ -47,8 +47,9 @@ static const char *const names[DWARF_SECTION_COUNT] = {
 /* ---- unpacking ------------------------------------------------------------------------------- */
 
 /*
- * Distributions compress the sections of debug files. Inflating the 9 MB of libc's takes 40 ms with
- * zlib and 16 ms with libdeflate, which is used if it is installed at build time.
+ * Decompress sections: distributions compress the sections of debug files. Inflating the 9 MB of
+ * libc's debug file takes 40 ms with zlib and 16 ms with libdeflate, which is used if it is
+ * installed at build time.
  */
 /* ELFCOMPRESS_ZSTD, which old headers lack */
 #define COMPRESS_ZSTD 2u

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * The layout of .gopclntab; the header contains the offsets of the other parts:
+ *
  *	header      names        ...  rows (varints)  ...  functions
  *	+-----------+------------+----+---------------+----+------------------------------+
  *	| offsets   | a\0b\0...  |    |               |    | {start, description}...      |

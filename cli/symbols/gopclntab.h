@@ -43,7 +43,7 @@ struct gopclntab_function {
 	uint64_t row;	     /* start value for gopclntab_row() */
 };
 
-/* A range of instructions with one frame size. */
+/* A range of instructions of a function during which the stack frame has one size. */
 struct gopclntab_row {
 	uint64_t end;  /* ELF virtual address after the last instruction */
 	/* bytes of stack that the function has allocated since its entry */

@@ -18,7 +18,7 @@
 
 struct held_files;
 
-/* Create an empty table. Returns it owned, or NULL without memory. */
+/* Returns an owned, empty table, or NULL if out of memory. */
 struct held_files *held_files_new(void);
 void held_files_free(struct held_files *held); /* NULL is fine */
 

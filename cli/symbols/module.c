@@ -195,7 +195,7 @@ static int try_debug_link(struct debug_search *search)
 	return slash ? try_link(search, real, (size_t)(slash - real), name) : -ENOENT;
 }
 
-/* The ways to find a debug file, in the order in which they are tried. */
+/* The places where a debug file is searched, in the order of the search. */
 static const struct {
 	int (*open)(struct debug_search *search);
 	enum symbols_source source;

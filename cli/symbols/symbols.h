@@ -33,9 +33,9 @@ enum symbols_source {
 	SYMBOLS_DEBUGINFOD,
 	SYMBOLS_DYNSYM,      /* exported names and PLT entries only */
 	SYMBOLS_VDSO,
-	/* not used: the file has another build-id than the code that ran */
+	/* names were not used, because the file has another build-id than the code that ran */
 	SYMBOLS_MISMATCH,
-	/* not used: the file was replaced or changed after its code ran */
+	/* names were not used, because the file was replaced or changed after its code ran */
 	SYMBOLS_REPLACED
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memory pool that is freed as a whole. It stores equal strings once, because many addresses
- * share names and paths.
+ * A memory pool that is freed as a whole. Equal strings are stored only once, because many
+ * addresses share names and paths.
  *
  * Context: one thread.
  */

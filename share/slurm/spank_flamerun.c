@@ -57,7 +57,10 @@ int slurm_spank_init(spank_t spank, int count, char **words)
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* Exit on errors: srun would ignore the failure of an optional plugin and run without a profile. */
+/*
+ * Print an error and exit. Returning an error would not suffice: srun ignores the failure of an
+ * optional plugin and would run without a profile.
+ */
 static void refuse(const char *why)
 {
 	slurm_error("--flamerun: %s", why);

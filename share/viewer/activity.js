@@ -174,7 +174,7 @@ function lanesOf(profile, waits) {
 	for (let i = 0; i < samples; i++)
 		if (waitsAt[node[i]] === waits)
 			busy[threadOf[i]] += weightOf[i];
-	/** By thread, its process's lane and its own. */
+	/** Two arrays by thread: the lane of its process, and its own lane. */
 	const [processes, threads] = [namesOf(profile.processes, MOST_PROCESSES),
 		namesOf(profile.threads, MOST_THREADS)].map((names, level) => {
 		/** @type {Map<string, Lane & {processes: Set<any>}>} */

@@ -248,7 +248,7 @@ function oneOf(text, known) {
 	return known.find(one => one === text) || '';
 }
 
-/** Parse a fragment; ignore what is not valid. @param {string} fragment @returns {Place} */
+/** Parse a fragment; ignore invalid parts. @param {string} fragment @returns {Place} */
 export function parsePlace(fragment) {
 	/** @type {Map<string, string>} */
 	const values = new Map();

@@ -56,7 +56,7 @@ export function threadsOf({threads, processes}, {terms}) {
 	}) ? 1 : 0);
 }
 
-/** Does a filter need the table of samples, not only the tree? @param {Filter} filter */
+/** Does a filter need the table of samples? Otherwise the tree suffices. @param {Filter} filter */
 export function needsSamples({terms, view}) {
 	return view === 'time' || terms.some(({kind}) => kind === 'time' || kind === 'thread' || kind === 'process');
 }
@@ -182,7 +182,7 @@ class Children {
 	}
 
 	/**
-	 * Find the slot of a child, or the free slot for it.
+	 * Returns the slot of a child; if there is no such child, the free slot in which to put it.
 	 * @param {Uint32Array} parents @param {Uint32Array} frames by number
 	 * @param {number} parent @param {number} frame
 	 */
@@ -368,7 +368,10 @@ export function nodesOfTimes(nodes, frameKind, times) {
  * wanted: of the kind that the filter asks for
  */
 
-/** The last result, which other views of a filter reuse. @type {WeakMap<Profile, Kept>} */
+/**
+ * The last result of nodesOf(); other views of the same filter use it again. @type
+ * {WeakMap<Profile, Kept>}
+ */
 const lastKept = new WeakMap();
 
 /** @param {Profile} profile @param {Filter} filter @returns {Kept} */

@@ -272,7 +272,7 @@ function boxesOf(spans, stacks, depths, beginUs, endUs) {
  * @param {import('./decode.js').Profile} profile @param {Stacks} stacks
  * @param {number[]} threads the busiest first, at least one
  * @param {number} thread one of them
- * @param {{from: number, to: number} | undefined} time range that is asked for, undefined for all
+ * @param {{from: number, to: number} | undefined} time range to show, undefined for all
  * @returns {TreeColumns}
  */
 export function chartOf({samples, periodNs}, stacks, threads, thread, time) {

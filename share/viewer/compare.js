@@ -29,7 +29,7 @@ export function comparisons(navigator, matcher, searchBox) {
 	/** @type {{file: File, isOld: boolean} | null} */
 	let shown = null;
 	let turn = 0;
-	/** Filter of this picture before the comparison. @type {Filter} */
+	/** The filter that was shown before the comparison. @type {Filter} */
 	let before;
 	/** @type {number[]} */
 	let path;
@@ -64,7 +64,8 @@ export function comparisons(navigator, matcher, searchBox) {
 	/**
 	 * Show a profile: this picture's own, or the joined one.
 	 * @param {import('./decode.js').Profile} profile @param {Background} of its worker
-	 * @param {Filter} filter @param {number[]} frames path to the box that fills the view
+	 * @param {Filter} filter @param {number[]} frames frames of the path to the box to zoom
+	 * into
 	 */
 	async function show(profile, of, filter, frames) {
 		// Forget the search's matches, because they are frames of the other profile.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Decode the bytes of the metadata element to typed arrays. The format is described in
-// render/embed.h. Samples are in order of time, so that those of a range are found by bisection; a
-// sample takes about a dozen bytes.
+// Decode the bytes of the metadata element to typed arrays. render/embed.h describes the format.
+// Samples are sorted by time, so that those of a range of time are found by bisection; a sample
+// takes about a dozen bytes.
 
 // The columns' tags, which are those of enum embed_tag in render/embed.h.
 const TITLE = 1;
@@ -180,7 +180,7 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
 /**
  * A call tree in depth-first order, the root first.
  * @typedef {object} Nodes
- * @property {Uint32Array} frame that of the root is the count of frames
+ * @property {Uint32Array} frame by node; the root's is the number of frames
  * @property {Float64Array} self weight without callees
  * @property {Uint32Array} parent
  */
@@ -230,10 +230,11 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
 /** @typedef {{us: number, text: string}} Mark us: microseconds since the start of the run */
 
 /**
- * Weights of source lines over the whole run, for each frame its heaviest lines.
+ * Weights over the whole run of source lines: for each frame, its heaviest lines.
  * @typedef {object} Lines
  * @property {string[]} files
- * @property {Float64Array} first by frame, and one more: index of its first line
+ * @property {Float64Array} first by frame: index of its first line; a last element is the number of
+ * lines
  * @property {Float64Array} more by frame: number of lines left out of the file
  * @property {Float64Array} file by line: index in `files`
  * @property {Float64Array} number by line, 0 when it is not known

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Draw boxes and labels on the canvas, and choose their colours. Fills are grouped by colour,
-// because setting a colour is the expensive part.
+// because changing the colour is the most expensive operation.
 
 import {Labels} from './label.js';
 import {neighbours, snapLeft, snapWidth} from './layout.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Decode base64 text and inflate it.
+// Decode base64 text to bytes, and inflate them.
 
 /**
  * @param {string} text base64

@@ -72,7 +72,7 @@ export const KEYS = [
 	['?', 'this sheet', 'help'],
 ];
 
-/** KeyboardEvent.key and action of other keys. @type {[string, string][]} */
+/** More keys: KeyboardEvent.key and the action. @type {[string, string][]} */
 const OTHER_KEYS = [['ArrowLeft', 'left'], ['ArrowRight', 'right'], ['ArrowUp', 'up'], ['ArrowDown', 'down'],
 	['PageUp', 'pageUp'], ['PageDown', 'pageDown'], [' ', 'zoom'], ['Escape', 'out'], ['Backspace', 'out'],
 	['=', 'closer'], ['-', 'farther'], ['ContextMenu', 'menu']];
@@ -119,7 +119,10 @@ export function actionOf(event, within) {
 	return ACTIONS.get(key) || '';
 }
 
-/** Gestures of fingers, as the sheet of keys lists them. @type {[string, string][]} */
+/**
+ * Gestures of fingers and their descriptions, as the sheet of keys shows them. @type {[string,
+ * string][]}
+ */
 export const GESTURES = [
 	['Tap', 'select a box; again: zoom into it'],
 	['Two fingers', 'zoom freely'],
@@ -133,7 +136,7 @@ const STILL_PX = 5;
 const HELD_MS = 500;
 
 /**
- * Positions are in the window's pixels, distances in CSS pixels.
+ * The functions that gestures call. Positions are in pixels of the window, distances in CSS pixels.
  * @typedef {object} Gestures
  * @property {(x: number, y: number) => void} point
  * @property {() => void} leave
@@ -187,7 +190,7 @@ class Fingers {
 			this.gestures.pinch(after.x, before.apart / after.apart);
 	}
 
-	/** Compute the middle and the distance of the first two fingers. */
+	/** Compute the middle between the first two fingers, and their distance. */
 	spread() {
 		const down = [...this.down.values()];
 		const [a, b] = [down[0], down[1] || down[0]];

@@ -157,7 +157,8 @@ function joinFrames(profiles) {
 
 /**
  * Make the profile of a comparison.
- * @param {Profile | null} profile this picture's; null in the worker, which needs no other members
+ * @param {Profile | null} profile this picture's profile; null in the worker, which needs only the
+ * members of `joined`
  * @param {Joined} joined @returns {Profile}
  */
 export function profileOf(profile, joined) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Shorten names so that they fit into boxes, by the rules of render/label.c, which gives the
-// reasons. tests/labels.tsv and tests/fitted.tsv have cases for both programs.
+// Shorten names so that they fit into boxes. The rules and their reasons are those of
+// render/label.c; tests/labels.tsv and tests/fitted.tsv have test cases for both.
 
 const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
@@ -146,7 +146,7 @@ class Measured {
 		this.own = this.ends.indexOf(address ? text.length - address[1].length : ownStart(text));
 	}
 
-	/** Compute the width from a character to the text's end. @param {number} from */
+	/** Returns the width of the text from a character to the end. @param {number} from */
 	widthFrom(from) {
 		return this.widths[this.count] - this.widths[from];
 	}

@@ -87,6 +87,6 @@ async function load(self, svg) {
 }
 
 const self = document.currentScript;
-// A picture that is pasted into an HTML page stays static, because it has no window of its own.
+// If the picture is pasted into an HTML page, it stays static, because it has no window of its own.
 if (self && document.documentElement.localName === 'svg')
 	load(self, document.documentElement);

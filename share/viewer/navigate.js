@@ -233,7 +233,10 @@ export class Navigator {
 		this.zoom(node);
 	}
 
-	/** Handle a tap: the first one selects, the second one zooms. @param {number} node */
+	/**
+	 * Handle a tap: the first tap on a box selects it, the second one zooms into it. @param
+	 * {number} node
+	 */
 	tap(node) {
 		if (node >= 0 && node === this.selection.selected)
 			this.zoom(node);
@@ -271,7 +274,7 @@ export class Navigator {
 		this.describe();
 	}
 
-	/** Update the texts about the box that fills the view. */
+	/** Update the texts about the zoomed box, and those about the current box. */
 	describe() {
 		const {page, state} = this;
 		page.reset.disabled = state.zoomed === 0 && !state.free && !state.filter.terms.length;
@@ -560,7 +563,9 @@ export class Navigator {
 		this.onMove(false, this.trail());
 	}
 
-	/** Move the camera, then update the zoomed box. @param {() => void} move */
+	/**
+	 * Call `move`, which moves the camera, then update the zoomed box. @param {() => void} move
+	 */
 	freely(move) {
 		const {viewer, state} = this;
 		const {camera} = viewer;
@@ -597,7 +602,7 @@ export class Navigator {
 	}
 
 	/**
-	 * Select a box relative to the selected one.
+	 * Select a box whose place relative to the selected box `choose` determines.
 	 * @param {(place: ReturnType<typeof placeOf>) => number | undefined} choose
 	 */
 	walk(choose) {

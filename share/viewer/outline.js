@@ -2,9 +2,9 @@
 // @ts-check
 // The graph for screen readers: an ARIA tree with the keys of
 // https://www.w3.org/WAI/ARIA/apg/patterns/treeview/. In a horizontal tree, which an icicle is,
-// Left and Right select siblings, Down a child, Up the parent. An application with a live region is
-// not enough: screen readers would not know a box's level and its position among siblings, and
-// would say nothing when the focus returns.
+// Left and Right select siblings, Down a child, Up the parent. The ARIA role "application" with a
+// live region would not be enough: screen readers would not know a box's level and its position
+// among siblings, and would say nothing when the graph gets the focus again.
 //
 // The items are the canvas's fallback content, which screen readers read and which is not
 // displayed. There are items only for the selected box and its ancestors, because there may be a

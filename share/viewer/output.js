@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Output of the current view: as SVG for paper, made before printing and removed afterwards; and
-// names and stacks for the clipboard.
+// Output of the current view: an SVG drawing for paper, which is made before printing and removed
+// afterwards; and names and stacks for the clipboard.
 
 import {DASHES, DASH_ALPHA, Painter} from './draw.js';
 import {termText} from './filter.js';

@@ -121,7 +121,7 @@ const TIMES_BUTTONS = {
 };
 
 /**
- * Make one button for each of several choices; the button of the current choice is pressed.
+ * Make a group of buttons, one for each choice. pressChoice() presses that of the current choice.
  * @param {string} name class
  * @param {string} label @param {Record<string, [string, string]>} choices
  */

@@ -26,7 +26,7 @@ const LEAST_SHARE = 0.005;
 const MOST_LINES = 300;
 
 /**
- * Write a box and its callees as text, the heaviest first.
+ * Returns a text with a box and its callees, the heaviest callees first.
  * @param {State} state @param {number} node
  */
 export function textTree(state, node) {
@@ -107,7 +107,7 @@ async function foldedText(state) {
 
 // ---- pprof --------------------------------------------------------------------------------------
 
-// Messages of the protobuf wire format, as lists of bytes.
+// Functions that make messages in the protobuf wire format, as lists of bytes.
 
 /** @param {number} value whole, not negative */
 function varint(value) {
@@ -122,7 +122,10 @@ function numberField(field, value) {
 	return [field * 8, ...varint(value)];
 }
 
-/** Write bytes with their length. @param {number} field @param {Iterable<number>} bytes */
+/**
+ * Make a field of bytes, which begins with their length. @param {number} field @param
+ * {Iterable<number>} bytes
+ */
 function dataField(field, bytes) {
 	const all = [...bytes];
 	return [field * 8 + 2, ...varint(all.length), ...all];

@@ -40,7 +40,7 @@ const FASTER = 3;
 const NEW = 5;
 const GONE = 6;
 
-/** Texts of the verdicts, in the order of a legend. */
+/** Texts of the verdicts, in the order in which the legend shows them. */
 export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], [SLOWER + 1, 'slower by others'],
 	[NEW, 'new'], [FASTER, 'faster'], [FASTER + 1, 'faster by others'], [GONE, 'gone'],
 	[UNTOLD, 'no change that is more than chance']]);
@@ -108,7 +108,10 @@ function expected({sizes, grains}, share) {
 	return sizes.map((size, side) => share * size / grains[side]);
 }
 
-/** Is a share large enough to be tested? @param {Runs} runs @param {number} share */
+/**
+ * Is a share of the run large enough to be tested for changes? @param {Runs} runs @param {number}
+ * share
+ */
 function isHeavy(runs, share) {
 	return share >= LEAST_SHARE && expected(runs, share).every(samples => samples >= LEAST_SAMPLES);
 }
@@ -233,7 +236,7 @@ function countFunctions({nodes, parent, end}, sides, fnAt, fns) {
 
 // ---- the family ---------------------------------------------------------------------------------
 
-/** Mark the significant changes, by Holm's procedure. @param {Change[]} changes */
+/** Set isTold of the significant changes, by Holm's procedure. @param {Change[]} changes */
 function tellApart(changes) {
 	const {length} = changes;
 	let isHeld = true;

@@ -157,7 +157,7 @@ export function clamp(value, least, most) {
 	return Math.min(Math.max(value, least), most);
 }
 
-/** Double the length of each column of an object. @param {any} columns */
+/** Double the length of each array in an object. @param {any} columns */
 export function widen(columns) {
 	for (const [name, column] of Object.entries(columns))
 		if (ArrayBuffer.isView(column))

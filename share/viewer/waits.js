@@ -19,7 +19,7 @@ const WAIT_KINDS = new Map([
 const NAMES = ['CPU', 'CPU, in the kernel', ...WAIT_KINDS.values()];
 const IN_KERNEL = 1;
 const UNKNOWN = NAMES.length - 1;
-/** Added to a kind for the waits of idle threads. */
+/** Added to the kind of a wait that belongs to an idle thread. */
 const IDLY = NAMES.length;
 const IDLE_NAME = 'idle threads';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // The viewer's second thread: the same script, started as a worker. Tasks that may take long and
-// use no DOM are sent to it as messages. A task may have a time limit, after which the worker is
-// terminated; the next task starts another one.
+// need no DOM are sent to the worker as messages. A task may have a time limit, after which the
+// worker is terminated; the next task starts another one.
 
 import {binActivity} from './activity.js';
 import {aggregate, needsSamples, reused, weighStretches} from './aggregate.js';

@@ -115,7 +115,10 @@ int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_valu
 	results = __real_luaD_pretailcall(L, call, function, arguments, delta);
 	if (results >= 0 || !machine.nests || !(call->status & LUA_CALL_FRESH))
 		return results;
-	/* The interpreter subtracts @delta, which the real function has subtracted already. */
+	/*
+	 * Add @delta, because the interpreter subtracts it, and the real function has already done
+	 * so.
+	 */
 	call->function += delta;
 	machine.tail = call;
 	return 0;
@@ -127,7 +130,10 @@ void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results)
 		__real_luaD_poscall(L, call, results);
 }
 
-/* Calls from C: by lua_call() and its variants, by metamethods, and to resume a coroutine. */
+/*
+ * Run a call that comes from C: from lua_call() and its variants, a metamethod, or the resumption
+ * of a coroutine.
+ */
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 {
 	if (!machine.nests)
@@ -138,7 +144,7 @@ void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 		flamelua_call(L, call);
 }
 
-/* Stop ticks and the freeing of stubs: lua_close() frees calls, and runs finalizers. */
+/* Before lua_close() frees calls and runs finalizers, stop ticks and the freeing of stubs. */
 void __wrap_lua_close(lua_State *L)
 {
 	ticks_end();

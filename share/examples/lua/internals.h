@@ -109,8 +109,8 @@ static inline int has_begun(const struct lua_call *call)
 }
 
 /*
- * Compare the layouts above with the Lua that was linked.
- * Returns 1 if they agree, or 0. Context: no Lua code is running; leaves the state as it was.
+ * Compare the layouts above with the Lua that was linked. Returns 1 if they agree, or 0. Leaves the
+ * state unchanged. Context: no Lua code is running.
  */
 int internals_check(lua_State *L);
 
@@ -162,7 +162,7 @@ struct lua_value *__real_luaF_close(
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 
-/* Free some of the calls that are not active. */
+/* Free some of the calls that have returned. */
 void __real_luaE_shrinkCI(lua_State *L);
 void __wrap_luaE_shrinkCI(lua_State *L);
 

@@ -22,7 +22,7 @@ struct machine {
 	int ticks;	       /* ticks are registered */
 	/* lowest address for frames of stubs; the C stack below is left to Lua */
 	uintptr_t stack_end;
-	/* call that flamelua_call() runs next, after a tail call */
+	/* after a tail call: the call that flamelua_call() runs next */
 	struct lua_call *tail;
 	/* the state that runs now: the main one, or a coroutine's */
 	lua_State *state;

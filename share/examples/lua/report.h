@@ -14,7 +14,7 @@ void report_name(const char *program);
  */
 int report_handler(lua_State *L);
 
-/* If @status is an error, print and pop its message. Returns 1, or 0 if there was an error. */
+/* If @status is an error, print and pop its message and return 0. Otherwise return 1. */
 int report(lua_State *L, int status);
 
 /* Report that @word of the command line is wrong or, if @word is NULL, that a word is missing. */

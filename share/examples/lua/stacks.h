@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Record stacks of Lua's calls at safe points. */
+/* Record the stacks of Lua's calls at safe points. */
 #ifndef FLAMELUA_STACKS_H
 #define FLAMELUA_STACKS_H
 
