@@ -11,9 +11,10 @@
  *                      the base
  * ARCH_LUAJIT_BYTES    size of the interpreter's frame with the return address
  * ARCH_LUAJIT_RESULTS, _STATE, _SAVED, _PREVIOUS
- *                      offsets from the stack pointer, in bytes, of: the number of wanted results,
- *                      < 0 if the frame runs no function of the state; the lua_State; the saved
- *                      bytecode instruction; the state's next outer frame
+ *                      offsets in bytes from the stack pointer of: the number of wanted results
+ *                      (negative if the frame executes no function of the lua_State); the
+ *                      lua_State; the saved bytecode instruction; the next outer frame of the
+ *                      lua_State
  * ARCH_LUAJIT_BEFORE, ARCH_LUAJIT_CODE_BYTES
  *                      bytes of code to read: before the pc, and in total
  * arch_luajit_links(const uint8_t *code) -> bool

@@ -16,7 +16,7 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
  * @property {'process' | 'thread'} kind
  * @property {string} value
  * @property {number} count threads in the lane
- * @property {number} of the lane's samples, of the kind of time that the lanes show
+ * @property {number} weight weight of the lane's samples, of the kind of time that the lanes show
  * @property {number} within 1 for a thread listed below its process, else 0
  */
 

@@ -125,7 +125,7 @@ export function keepStacks(profile, {terms}, self) {
  */
 function leavingOf(profile, {terms}, inTime) {
 	const hidden = new Uint8Array(profile.frames + 1);
-	const within = new Uint8Array(profile.frames + 1);  // by frame: number of its collapse term
+	const within = new Uint8Array(profile.frames + 1);  // by frame: number of the collapse term that applies
 	let collapsed = 0;
 	const hideKind = (/** @type {number} */ kind) => profile.frameKind.forEach((one, frame) => {
 		hidden[frame] |= one === kind ? 1 : 0;
@@ -214,8 +214,8 @@ export function nodesWithout({frame, self, parent}, leavesOut, {trails, function
 	const selves = new Float64Array(most);
 	let count = 1;
 	const children = new Children(most);
-	const met = new Uint32Array(frame.length);  // by old node: new node, unsorted
-	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: its last lost frame
+	const met = new Uint32Array(frame.length);  // by old node: its new node, before sorting
+	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: innermost frame that was left out
 	frames[0] = frame[0];
 	selves[0] = self[0];
 	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {

@@ -188,7 +188,7 @@ function spansOf({count, tickUs, ...samples}, thread, places, periodUs, beginUs,
 	const spans = new Spans(beginUs, endUs);
 	const cpu = new Rest(periodUs);
 	const others = new Rest(periodUs);
-	let edge = Infinity;  // the time from here on is laid out
+	let edge = Infinity;  // all later time is laid out already
 	const fillDownTo = (/** @type {number} */ until) => {
 		while (edge > until && !(cpu.isEmpty && others.isEmpty)) {
 			const [next, other] = others.isEmpty || !cpu.isEmpty && cpu.at <= others.at

@@ -137,7 +137,7 @@ async function start(svg, profile, background) {
 	const toggleLegend = legendIn(page, state);
 	const comparing = comparisons(navigator, matcher, searchBox);
 
-	let thread = '';  // last shown in order of time
+	let thread = '';  // the thread that was last shown in order of time
 	showTimeline(viewer, of => navigator.showView('time', of));
 	state.onTree(() => {
 		showChoices(page, state);

@@ -35,7 +35,7 @@ import {NONE, layOut, sortByKey} from './tree.js';
  */
 export function calleesOf(base, has, isReversed) {
 	const {frame, self, parent} = base;
-	const known = new Int32Array(frame.length).fill(NONE);  // by node: number among the callees
+	const known = new Int32Array(frame.length).fill(NONE);  // by node: its number in `below`
 	const below = {frame: new Uint32Array(frame.length), self: new Float64Array(frame.length),
 		parent: new Uint32Array(frame.length)};
 	const calls = [];

@@ -132,7 +132,7 @@ export class Finder {
 		/** @type {number[] | null} matching nodes of the tree that is shown */
 		this.found = null;
 		this.at = -1;
-		this.rows = 0;  // rows of the table of functions that match
+		this.rows = 0;  // number of matching rows of the table of functions
 		/** Called when the matches have changed. */
 		this.onMarked = () => {};
 		state.onTree(() => this.forget());

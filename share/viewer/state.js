@@ -62,9 +62,9 @@ export class State {
 		 * covers the view.
 		 */
 		this.zoomed = 0;
-		this.free = false;  // the visible range was set by hand and is no node's
-		this.sort = FIRST_SORT;  // of the rows of a table, see functions.js
-		this.chosen = NONE;  // frame of the function that is chosen in a table
+		this.free = false;  // the user moved the view, so no node fills it exactly
+		this.sort = FIRST_SORT;  // order of the rows of the table, see functions.js
+		this.chosen = NONE;  // frame of the function that is chosen in the table
 		/** @type {(() => void)[]} */
 		this.listeners = [];
 		this.open(profile, perform);

@@ -36,8 +36,8 @@ export class Table {
 		 * @type {Functions | null} the functions that were announced to screen readers last
 		 */
 		this.told = null;
-		this.rows = new Uint32Array(0);  // numbers of functions
-		this.at = 0;  // row from which keys move
+		this.rows = new Uint32Array(0);  // [row] -> number of its function
+		this.at = 0;  // row from which arrow keys move
 		/** @type {Map<number, HTMLElement>} elements by row */
 		this.made = new Map();
 		this.onOpen = () => {};  // called to show a function in the graph

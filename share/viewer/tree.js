@@ -276,7 +276,7 @@ export function follow(tree, frames) {
  * outermost level is 0
  */
 export function firstAlong({nodes, depth, parent}, levels, isLevel) {
-	const way = new Uint32Array(levels + 1);  // by depth: last node on the path
+	const way = new Uint32Array(levels + 1);  // by depth: last node found on the path
 	let best = 0;
 	for (let i = 1; i < nodes && depth[best] < levels; i++) {
 		const above = depth[i] - 1;
