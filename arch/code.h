@@ -76,7 +76,7 @@ enum arch_effect {
 	ARCH_EFFECT_UNKNOWN,
 	ARCH_EFFECT_NONE,
 	ARCH_EFFECT_NOP,
-	ARCH_EFFECT_SP,		/* sp += `value` */
+	ARCH_EFFECT_SP, /* sp += `value` */
 	/* sp is rounded down to a multiple of `value` */
 	ARCH_EFFECT_ALIGN,
 	ARCH_EFFECT_SP_FROM_FP, /* sp = fp + `value` */
@@ -92,7 +92,7 @@ enum arch_effect {
 	ARCH_EFFECT_COMPARE_MARK, /* sp is compared with mark */
 	/* conditional jump to `value` bytes after the next instruction */
 	ARCH_EFFECT_BRANCH,
-	ARCH_EFFECT_JUMP,	  /* jump to `value` bytes after the next instruction */
+	ARCH_EFFECT_JUMP,	   /* jump to `value` bytes after the next instruction */
 	ARCH_EFFECT_JUMP_INDIRECT, /* jump through a register or memory */
 	ARCH_EFFECT_CALL,	   /* call of the code `value` bytes after the next instruction */
 	ARCH_EFFECT_CALL_INDIRECT,

@@ -30,7 +30,7 @@ struct arch_call {
 	uint64_t stack_words;
 	/* words of integer arguments, in registers or on the stack */
 	unsigned integer_words;
-	int has_pair;		/* an integer argument has two words */
+	int has_pair; /* an integer argument has two words */
 	/* an argument on the stack must begin at an even word */
 	int has_aligned;
 	/*

@@ -34,7 +34,7 @@ enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
 	/* generated code, named by a perf map or by the program itself */
 	CALLTREE_JIT = 1,
-	CALLTREE_UNNAMED = 2,	/* the name is "[module+0xoffset]" */
+	CALLTREE_UNNAMED = 2, /* the name is "[module+0xoffset]" */
 	/* not a function: [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_SYNTHETIC = 3,
 	CALLTREE_PROCESS = 4,
@@ -71,7 +71,7 @@ struct calltree_frame {
 	/* short name of the module, "" if there is none; owned by the tree */
 	const char *module;
 	enum calltree_frame_kind kind;
-	uint32_t line;	  /* 0 when it is not known */
+	uint32_t line; /* 0 when it is not known */
 	/* source file, "" if unknown; owned by the tree */
 	const char *file;
 };
@@ -178,7 +178,7 @@ uint32_t calltree_threads(const struct calltree *tree); /* one past the highest 
 size_t calltree_samples(const struct calltree *tree);
 const struct calltree_node *calltree_node_at(const struct calltree *tree, uint32_t node);
 const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint32_t frame);
-const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /* NULL: unnamed */
+const char *calltree_thread_at(const struct calltree *tree, uint32_t thread);  /* NULL: unnamed */
 const char *calltree_process_at(const struct calltree *tree, uint32_t thread); /* NULL: unknown */
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
 uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
@@ -199,11 +199,11 @@ struct preorder {
 	uint32_t *position; /* [node] -> position */
 	/* [position] -> one past the last position of its subtree */
 	uint32_t *end;
-	uint32_t *depth;    /* [position] -> depth, 0 for the root */
-	uint32_t *height;   /* [position] -> number of levels below the node */
+	uint32_t *depth;  /* [position] -> depth, 0 for the root */
+	uint32_t *height; /* [position] -> number of levels below the node */
 	/* [frame] -> index by name, module, kind, file, line */
 	uint32_t *rank;
-	uint32_t *by_rank;  /* [rank] -> frame */
+	uint32_t *by_rank; /* [rank] -> frame */
 };
 
 /*

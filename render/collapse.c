@@ -24,16 +24,16 @@ struct collapse {
 	 * number
 	 */
 	struct calltree *names;
-	uint32_t *functions;	/* [old frame] -> function */
-	uint32_t *function;	/* [new node] -> function */
+	uint32_t *functions; /* [old frame] -> function */
+	uint32_t *function;  /* [new node] -> function */
 	/* [function] -> its new node on the current path, or 0 */
 	uint32_t *on_path;
 	/* [new node] -> first old node placed there whose children are not placed yet, or 0 */
 	uint32_t *todo;
-	uint32_t *todo_next;	/* [old node] -> next node in the list that begins in @todo */
+	uint32_t *todo_next; /* [old node] -> next node in the list that begins in @todo */
 	/* [new node] -> first child that the walk has not entered yet, or 0 */
 	uint32_t *below;
-	uint32_t *below_next;	/* [new node] -> next node in the list that begins in @below */
+	uint32_t *below_next; /* [new node] -> next node in the list that begins in @below */
 };
 
 static int collapse_init(struct collapse *collapse, const struct pass *pass)

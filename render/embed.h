@@ -24,8 +24,8 @@
 #include "render/style.h"
 
 enum embed_tag {
-	EMBED_TITLE = 1,	/* text */
-	EMBED_SUBTITLE = 2,	/* text */
+	EMBED_TITLE = 1,    /* text */
+	EMBED_SUBTITLE = 2, /* text */
 	/*
 	 * period_ns, duration_ns; then the numbers of nodes, frames, modules, threads, samples and
 	 * colours; then the colour indices of the root's box and of merged boxes
@@ -60,7 +60,7 @@ enum embed_tag {
 	EMBED_OLD_THREADS = 18,
 	EMBED_OLD_WEIGHTS = 19,
 	EMBED_OLD_KINDS = 20,
-	EMBED_EMPTY = 21,	 /* text that is shown if there are no boxes */
+	EMBED_EMPTY = 21, /* text that is shown if there are no boxes */
 	/* text: name of one unit of weight, such as "samples" */
 	EMBED_COUNT_NAME = 22,
 	/* text: the user's notes, lines separated by newlines; may be empty */
@@ -85,37 +85,37 @@ enum embed_tag {
 	 * Source lines, present if the tree has any. A frame's lines are sorted by falling total
 	 * weight.
 	 */
-	EMBED_FILES = 29,	/* per source file: length in bytes, name */
+	EMBED_FILES = 29, /* per source file: length in bytes, name */
 	/* per frame: number of its lines in the following columns, at most EMBED_LINES_MAX */
 	EMBED_LINE_COUNTS = 30,
-	EMBED_LINES_MORE = 31,	/* per frame: number of its lines that were left out */
-	EMBED_LINE_FILES = 32,	/* per line: number of its source file */
+	EMBED_LINES_MORE = 31, /* per frame: number of its lines that were left out */
+	EMBED_LINE_FILES = 32, /* per line: number of its source file */
 	/* per line, signed: its line number (0: unknown) minus that of the line before it */
 	EMBED_LINE_NUMBERS = 33,
 	/* per line: weight of the samples whose leaf frame is at the line */
 	EMBED_LINE_SELVES = 34,
 	/* per line: weight of the stacks that contain the line */
 	EMBED_LINE_TOTALS = 35,
-	EMBED_LINE_WAITS = 36,	/* per line: the part of its total in waiting stacks */
+	EMBED_LINE_WAITS = 36, /* per line: the part of its total in waiting stacks */
 	/*
 	 * The legend: the meaning of the colours of frames other than waits, see render/legend.h.
 	 */
 	/* per legend entry: LEGEND_SHADES colour indices */
 	EMBED_LEGEND_COLORS = 37,
-	EMBED_LEGEND_TEXTS = 38,  /* per legend entry: length in bytes, text */
+	EMBED_LEGEND_TEXTS = 38, /* per legend entry: length in bytes, text */
 	/*
 	 * For programs that read the picture back as a profile; the viewer needs only the
 	 * processes.
 	 */
 	/* per thread: length in bytes, the process's name as given to calltree_thread() */
 	EMBED_THREAD_PROCESSES = 40,
-	EMBED_MARK_THREADS = 41,     /* per mark: thread id */
-	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
+	EMBED_MARK_THREADS = 41, /* per mark: thread id */
+	EMBED_CREATED = 42,	 /* seconds since the epoch; 0: unknown */
 	/*
 	 * text: kind of time that the weights are (picture_options.time_name); empty: the default
 	 */
 	EMBED_TIME_NAME = 43,
-	EMBED_FILTERS = 44,	     /* text: the filters that were applied to the profile */
+	EMBED_FILTERS = 44, /* text: the filters that were applied to the profile */
 	/*
 	 * The table of samples (render/samples.h), present if samples have times. The columns of
 	 * samples are in planes: the lowest byte of all numbers, then the second byte of all, at

@@ -24,14 +24,14 @@ struct groups {
 	 * [old node] -> the value of @round in which @at was set; @at is valid in that round only
 	 */
 	uint32_t *epoch;
-	uint32_t round;	 /* number of threads entered so far */
+	uint32_t round; /* number of threads entered so far */
 	/* old nodes from a leaf up to the first one with a valid @at */
 	uint32_t *path;
 	/* new node of the frame of the current thread or, without thread frames, its process */
 	uint32_t root;
 	/* names of the current root frames; NULL if there is no such frame */
 	const char *process, *thread;
-	char number[32];	      /* name for a thread that has none */
+	char number[32]; /* name for a thread that has none */
 	/* [old node] -> self weight that is in no sample */
 	uint64_t *unsampled;
 	/* [old node] -> root frame of its samples; PASS_NOWHERE if they have several */

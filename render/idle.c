@@ -35,8 +35,8 @@ struct idle {
 	uint32_t *count;
 	/* [node] -> self weight that no visited sample has subtracted yet */
 	uint64_t *unsampled;
-	uint64_t *weight;	     /* [node] -> weight that moves below the idle frame */
-	uint32_t *folded_node;	     /* [node] -> new node for that weight */
+	uint64_t *weight;      /* [node] -> weight that moves below the idle frame */
+	uint32_t *folded_node; /* [node] -> new node for that weight */
 };
 
 static int idle_init(struct idle *idle, struct pass *pass)

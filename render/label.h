@@ -52,7 +52,7 @@ enum label_names {
 	LABEL_SHORT, /* always shorten by label_short() */
 	/* shorten by label_short() only if the whole name does not fit */
 	LABEL_WHOLE,
-	LABEL_TEXT,  /* plain text, not a name */
+	LABEL_TEXT, /* plain text, not a name */
 };
 
 /*

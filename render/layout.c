@@ -26,7 +26,7 @@ struct pass {
 	struct narrow_run *runs; /* per row */
 	/* [row] -> weight, counted from the left edge, at which the next box begins */
 	uint64_t *next_from;
-	double scale;	     /* pixels per weight */
+	double scale; /* pixels per weight */
 	double narrowest_px;
 	double *row_px; /* [row] -> width of all its boxes */
 	uint32_t rows;	/* maximum number of rows */

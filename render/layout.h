@@ -21,7 +21,7 @@ enum layout_kind {
 struct layout_box {
 	double left_px; /* distance from the left edge of the graph */
 	double width_px;
-	uint32_t row;	/* 0 is the root's row */
+	uint32_t row; /* 0 is the root's row */
 	/* LAYOUT_SLIVER: first of the merged nodes; LAYOUT_DEEPER: first node that is not drawn */
 	uint32_t node;
 	/* LAYOUT_SLIVER: number of merged nodes; LAYOUT_DEEPER: number of levels not drawn */
@@ -33,14 +33,14 @@ struct layout {
 	/* sorted by row, then from left to right */
 	struct layout_box *boxes;
 	uint32_t count;
-	uint32_t rows;	 /* highest row in use, plus one */
+	uint32_t rows; /* highest row in use, plus one */
 	/* largest number of levels cut off from one stack; 0 if none */
 	uint32_t folded;
 	uint32_t room;
 };
 
 struct layout_limits {
-	double width_px;     /* width of the root */
+	double width_px; /* width of the root */
 	/* a box that is narrower is merged with its neighbours */
 	double narrowest_px;
 	/* maximum number of rows, with those of LAYOUT_DEEPER boxes; at least 2 */

@@ -43,7 +43,7 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 
 /* The weights of one frame of the old tree. */
 struct weighed {
-	uint64_t self;	/* weight of the stacks that end in the frame */
+	uint64_t self; /* weight of the stacks that end in the frame */
 	/* weight of the stacks that contain the frame, each counted once */
 	uint64_t total;
 	uint64_t waits; /* the part of @total in waiting stacks */

@@ -26,14 +26,14 @@ enum pass_lines {
 	PASS_LINES_LEAVE,
 	/* subtract the weight of waiting stacks */
 	PASS_LINES_CPU,
-	PASS_LINES_WAITS  /* keep only the weight of waiting stacks */
+	PASS_LINES_WAITS /* keep only the weight of waiting stacks */
 };
 
 struct pass {
 	const struct calltree *from;
 	struct calltree *to;
-	uint32_t nodes;	   /* number of nodes of @from */
-	uint8_t *is_leaf;  /* [node] -> a stack ends there */
+	uint32_t nodes;	  /* number of nodes of @from */
+	uint8_t *is_leaf; /* [node] -> a stack ends there */
 	/* [old frame] -> its number in @to; set by pass_frame() */
 	uint32_t *frames;
 	/* [old frame] -> the matcher's result; 0 if there is no matcher */
@@ -47,14 +47,14 @@ struct pass {
 	uint32_t *sample_node;
 	/* weight that went to PASS_NOWHERE, not counting waiting stacks */
 	uint64_t left_out;
-	const struct transform_shape *shape; /* NULL for filters */
+	const struct transform_shape *shape;	 /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*
 	 * changes a frame before it is added to @to; may be NULL. Texts that it sets must stay
 	 * valid until its next call.
 	 */
 	void (*rename)(struct pass *pass, struct calltree_frame *frame);
-	char *text;	   /* buffer for @rename; owned */
+	char *text; /* buffer for @rename; owned */
 	enum pass_lines lines;
 };
 

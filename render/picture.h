@@ -83,7 +83,7 @@ struct picture_options {
 	const char *count_name;
 	/* one of palette_names(); NULL: the default */
 	const char *palette;
-	const char *font;	/* font family; NULL: the default */
+	const char *font; /* font family; NULL: the default */
 	/*
 	 * size of labels, at most 0.8 of frame_height; other texts scale with it. 0: 11, or less if
 	 * rows are low
@@ -91,8 +91,8 @@ struct picture_options {
 	double font_size;
 	/* height of one row; 0: 18, or as high as font_size needs */
 	double frame_height;
-	double min_width;	/* boxes narrower than this are merged; 0: 0.5 */
-	uint32_t width;		/* width of the static picture; 0: 1200 */
+	double min_width; /* boxes narrower than this are merged; 0: 0.5 */
+	uint32_t width;	  /* width of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
 	/* write folded stacks with names of inlined functions that end in "_[i]" */
@@ -137,7 +137,7 @@ struct picture_options {
 	const struct spread *spread;
 	/* the ranks of the parallel job from which the tree is, for tables; NULL: not a job */
 	const struct ranks *ranks;
-	uint64_t duration_ns; /* duration of the profiled run; 0: unknown */
+	uint64_t duration_ns;		  /* duration of the profiled run; 0: unknown */
 	const struct picture_mark *marks; /* sorted by time; borrowed */
 	uint32_t mark_count;
 	/* seconds since the epoch, for a PDF's metadata; 0: not written */

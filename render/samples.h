@@ -43,7 +43,7 @@ struct samples {
 	 * already
 	 */
 	uint32_t *order;
-	size_t count;	  /* 0 if no sample has a time */
+	size_t count; /* 0 if no sample has a time */
 	/* highest thread number that has a name or a sample, plus one */
 	uint32_t threads;
 	uint64_t tick_us;

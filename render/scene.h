@@ -34,7 +34,7 @@ struct scene {
 	uint32_t box_count;
 	struct scene_text *texts;
 	uint32_t text_count;
-	size_t glyphs;	   /* number of characters in all texts */
+	size_t glyphs; /* number of characters in all texts */
 	/* approximate bytes of all texts as SVG <text> elements */
 	size_t text_bytes;
 	struct font fonts[FONT_ROLES];

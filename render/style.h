@@ -66,7 +66,7 @@ struct style {
 	char family[STYLE_FAMILY_BYTES]; /* for cairo */
 	/* for SVG text; contains no quote except ' and no markup */
 	char css_family[STYLE_FAMILY_BYTES + 96];
-	uint32_t ground;     /* background, 0xrrggbb */
+	uint32_t ground; /* background, 0xrrggbb */
 	struct palette palette;
 };
 

@@ -26,7 +26,7 @@
 #define ARCH_MOV_FP_SP 0x910003fdu
 
 struct arch_scan {
-	int64_t sp;	/* offset from the stack pointer at the pc */
+	int64_t sp; /* offset from the stack pointer at the pc */
 	/*
 	 * offsets on the stack from which the caller's fp and return address were loaded; -1: not
 	 * loaded

@@ -26,7 +26,7 @@
 #define FRAME_AT  3u
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
-	1, 'z', 'R', 0,	  /* version, augmentation */
+	1, 'z', 'R', 0, /* version, augmentation */
 	/* code alignment 4 bytes, data alignment -8, return address in x30 */
 	4, 0x78, 30,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */

@@ -28,9 +28,9 @@ struct arch_decoder {
 	 * is cut off
 	 */
 	unsigned room, next;
-	bool is_short;	     /* prefix 0x66: 16-bit operands */
-	bool is_narrow;	     /* prefix 0x67: 32-bit addresses */
-	bool is_repeated;    /* prefix 0xf3 */
+	bool is_short;	  /* prefix 0x66: 16-bit operands */
+	bool is_narrow;	  /* prefix 0x67: 32-bit addresses */
+	bool is_repeated; /* prefix 0xf3 */
 	bool is_wide, has_rex, r, x, b;
 	bool is_vector;	 /* has a VEX or EVEX prefix */
 	unsigned second; /* the register of its vvvv operand */

@@ -25,7 +25,7 @@
 #define FRAME_AT  8u
 
 const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
-	1, 'z', 'R', 0,	  /* version, augmentation */
+	1, 'z', 'R', 0, /* version, augmentation */
 	/* code alignment 1 byte, data alignment -8, return address in column 16 */
 	1, 0x78, 16,
 	1, 0x1b,	  /* pointers: pcrel | sdata4 */
@@ -157,10 +157,10 @@ static void put_cfi(struct arch_stub_template *out)
 {
 	uint32_t body = out->leave_at + 1 - FRAME_AT;
 	const uint8_t program[] = {
-		0x40 | PUSHED_AT, 0x0e, 16, 0x86, 2,	/* advance, def_cfa_offset, offset rbp */
-		0x40 | (FRAME_AT - PUSHED_AT), 0x0d, 6, /* advance, def_cfa_register rbp */
+		0x40 | PUSHED_AT, 0x0e, 16, 0x86, 2,	   /* advance, def_cfa_offset, offset rbp */
+		0x40 | (FRAME_AT - PUSHED_AT), 0x0d, 6,	   /* advance, def_cfa_register rbp */
 		0x03, (uint8_t)body, (uint8_t)(body >> 8), /* advance_loc2 */
-		0x0c, 7, 8, 0xc6,			/* def_cfa rsp + 8, restore rbp */
+		0x0c, 7, 8, 0xc6,			   /* def_cfa rsp + 8, restore rbp */
 	};
 
 	memcpy(out->cfi, program, sizeof(program));
@@ -234,12 +234,12 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 		0x77, 8,			/* breg7 8 */
 	};
 	const uint8_t rbp[] = {
-		OFFSET_IN_STUB,			/* pushed above the CFA */
+		OFFSET_IN_STUB,			 /* pushed above the CFA */
 		0x12, 0x35, 0x2d, 0x28, LE2(13), /* dup; lit5; lt; bra: not pushed yet */
-		0x0a, LE2(leave), 0x2b,		/* const2u leave; gt */
-		0x28, LE2(6),			/* bra: after leave */
-		0x40, 0x1c, 0x06, 0x2f, LE2(2), /* lit16; minus; deref; skip to the end */
-		0x76, 0,			/* breg6 0 */
+		0x0a, LE2(leave), 0x2b,		 /* const2u leave; gt */
+		0x28, LE2(6),			 /* bra: after leave */
+		0x40, 0x1c, 0x06, 0x2f, LE2(2),	 /* lit16; minus; deref; skip to the end */
+		0x76, 0,			 /* breg6 0 */
 	};
 	unsigned at = 0;
 
@@ -278,7 +278,7 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 extern void (*arch_intercept_call)(void);
 void (*arch_intercept_call)(void);
 extern uint32_t arch_intercept_save_way, arch_intercept_save_mask, arch_intercept_save_bytes;
-uint32_t arch_intercept_save_way;		     /* 0 fxsave, 1 xsave, 2 xsavec */
+uint32_t arch_intercept_save_way; /* 0 fxsave, 1 xsave, 2 xsavec */
 uint32_t arch_intercept_save_mask;
 uint32_t arch_intercept_save_bytes = FXSAVE_BYTES;
 

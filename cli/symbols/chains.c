@@ -25,7 +25,7 @@ struct answers {
 
 struct chains {
 	struct answers *answers;
-	struct text_pool pool;	  /* memory of frames and their names */
+	struct text_pool pool; /* memory of frames and their names */
 	/* owned; found by hash of the raw name's address */
 	struct shown_name *names;
 	uint32_t name_count, name_room;

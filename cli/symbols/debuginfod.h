@@ -42,10 +42,10 @@ struct debuginfod_request {
 /* Results of requests. Zero-initialise; each debuginfod_fetch() adds to it. */
 struct debuginfod_report {
 	unsigned came;
-	unsigned unknown;    /* number of files that no server has */
+	unsigned unknown; /* number of files that no server has */
 	/* number of requests that failed, for example because no server answered */
 	unsigned failed;
-	int error;	     /* errno of the last failed request */
+	int error; /* errno of the last failed request */
 	/* number of files not downloaded because of the time limit or is_hurried() */
 	unsigned left;
 	/* the time limit in seconds if it was reached, else 0 */

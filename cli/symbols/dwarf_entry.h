@@ -57,7 +57,7 @@ struct dwarf_die {
 	uint64_t offset; /* in .debug_info */
 	/* bit DWARF_HAS(slot) is set if value[slot] is valid */
 	uint32_t has;
-	uint16_t tag;	 /* 0: the end of a list of children */
+	uint16_t tag; /* 0: the end of a list of children */
 	bool has_children;
 	struct dwarf_value value[DWARF_SLOT_COUNT];
 };

@@ -16,8 +16,8 @@
 #include "cli/symbols/instances.h"
 #include "render/array.h"
 
-#define NAMES_MAX    (1u << 20) /* maximum number of files, and of folders, of one program */
-#define FORMATS_MAX  16u	/* maximum number of columns of a table of files */
+#define NAMES_MAX   (1u << 20) /* maximum number of files, and of folders, of one program */
+#define FORMATS_MAX 16u	       /* maximum number of columns of a table of files */
 /* Finding one address is charged to the work limit like reading this many bytes. */
 #define ADDRESS_COST 16u
 
@@ -174,7 +174,7 @@ int dwarf_lines_read(
 	if (lines->encoding.version >= 4)
 		/* skip the maximum number of operations per instruction */
 		cursor_skip(cursor, 1);
-	cursor_skip(cursor, 1);		/* skip the default of is_stmt */
+	cursor_skip(cursor, 1); /* skip the default of is_stmt */
 	lines->line_base = (int8_t)cursor_byte(cursor);
 	lines->line_range = cursor_byte(cursor);
 	lines->opcode_base = cursor_byte(cursor);
@@ -207,7 +207,7 @@ struct machine {
 		HAS_ROW,
 		/* starts at 0, because the linker removed its code */
 		LEFT_OUT,
-	} state;	  /* state of the current sequence */
+	} state; /* state of the current sequence */
 	uint64_t address;
 	struct dwarf_line now;
 };

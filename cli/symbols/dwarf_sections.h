@@ -30,18 +30,18 @@ enum dwarf_section_name {
 };
 
 struct dwarf_section {
-	int fd;		       /* borrowed; valid if @memory is NULL */
+	int fd; /* borrowed; valid if @memory is NULL */
 	/* offset of the section in the file; valid if @memory is NULL */
 	uint64_t file_offset;
-	uint64_t bytes;	       /* size of the section; 0 if there is none */
+	uint64_t bytes; /* size of the section; 0 if there is none */
 	/* contents, if the section was unpacked or the file is in memory */
 	const uint8_t *memory;
-	uint8_t *unpacked;     /* owned */
+	uint8_t *unpacked; /* owned */
 };
 
 struct dwarf_sections {
 	struct dwarf_section section[DWARF_SECTION_COUNT];
-	uint64_t bytes;		   /* sum of the sizes of all sections */
+	uint64_t bytes; /* sum of the sizes of all sections */
 	/* number of bytes that may still be read; when it is used up, all cursors fail */
 	_Atomic uint64_t work_max;
 };

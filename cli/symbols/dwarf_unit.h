@@ -20,18 +20,18 @@ struct dwarf_unit {
 	uint64_t end;
 	/* offset of the unit's table of abbreviations */
 	uint64_t abbrevs;
-	uint64_t low_pc;  /* base address of the unit's range lists */
+	uint64_t low_pc; /* base address of the unit's range lists */
 	uint64_t line_program;
 	uint64_t split_id;
 	uint64_t addr_base;
 	uint64_t str_offsets_base;
 	uint64_t rnglists_base;
 	uint64_t ranges_base;
-	struct dwarf_value folder;     /* the compiler's working directory */
+	struct dwarf_value folder; /* the compiler's working directory */
 	/* name of the unit's .dwo file; .number is DWARF_NONE if there is none */
 	struct dwarf_value split_name;
 	struct dwarf_encoding encoding;
-	uint8_t type;  /* DW_UT_* */
+	uint8_t type; /* DW_UT_* */
 	/* the unit is from a .dwo; its .debug_addr is in the program's file */
 	bool is_split;
 	bool has_code; /* its first DIE has code ranges */

@@ -20,7 +20,7 @@
 
 struct elf_file {
 	Elf *elf;
-	int fd;	      /* -1 if the file is in memory */
+	int fd; /* -1 if the file is in memory */
 	/* owned; NULL if the file is read through @fd */
 	char *memory;
 };

@@ -19,7 +19,7 @@
 #define MAGIC_118 0xfffffff0u
 #define MAGIC_120 0xfffffff1u
 
-#define HEADER_BYTES 72u /* 8 bytes of magic and sizes, 8 words */
+#define HEADER_BYTES   72u /* 8 bytes of magic and sizes, 8 words */
 #define FLAG_OUTERMOST 1u
 #define FLAG_WRITES_SP 2u
 

@@ -40,12 +40,12 @@ struct gopclntab_function {
 	bool is_outermost;
 	/* the function sets the stack pointer, so its rows are not valid */
 	bool switches_stack;
-	uint64_t row;	     /* start value for gopclntab_row() */
+	uint64_t row; /* start value for gopclntab_row() */
 };
 
 /* A range of instructions of a function during which the stack frame has one size. */
 struct gopclntab_row {
-	uint64_t end;  /* ELF virtual address after the last instruction */
+	uint64_t end; /* ELF virtual address after the last instruction */
 	/* bytes of stack that the function has allocated since its entry */
 	int64_t bytes;
 };

@@ -19,7 +19,7 @@ struct inlines_frame {
 	const char *name;
 	/* path as the compiler recorded it; "": unknown */
 	const char *file;
-	uint32_t line;	  /* line in the function; 0: unknown */
+	uint32_t line; /* line in the function; 0: unknown */
 };
 
 /*

@@ -80,7 +80,7 @@ struct match {
 	struct walk *walk;
 	const struct dwarf_die *die;
 	enum kind kind;
-	uint32_t outer;	   /* index of the enclosing instance */
+	uint32_t outer; /* index of the enclosing instance */
 	/* index of the entry's own instance; INSTANCE_NONE: not made yet */
 	uint32_t instance;
 	bool is_hit;

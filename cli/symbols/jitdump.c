@@ -14,7 +14,7 @@
 #include "cli/symbols/perfmap.h"
 #include "render/array.h"
 
-#define MAGIC	       0x4a695444u /* "DTiJ" in memory */
+#define MAGIC 0x4a695444u /* "DTiJ" in memory */
 /* flag: times are from a CPU counter, not CLOCK_MONOTONIC */
 #define ARCH_TIMESTAMP 1u
 
@@ -57,8 +57,8 @@ struct load {
 	uint64_t start, end;
 	/* to_ns: time at which the code was moved away; JITDUMP_LAST: never */
 	uint64_t from_ns, to_ns;
-	uint64_t index;		 /* code_index of the record */
-	uint32_t name;		 /* offset of the name in @text */
+	uint64_t index; /* code_index of the record */
+	uint32_t name;	/* offset of the name in @text */
 };
 
 struct jitdump {
@@ -67,7 +67,7 @@ struct jitdump {
 	size_t count, room;
 	/* binary tree in heap layout: [node] -> maximum end of the loads below it */
 	uint64_t *reach;
-	size_t leaves;	 /* number of leaves of the tree, a power of two */
+	size_t leaves; /* number of leaves of the tree, a power of two */
 	char *text;
 	size_t text_bytes, text_room;
 	bool has_times;
@@ -83,7 +83,7 @@ struct jitdump {
 
 struct input {
 	int fd;
-	off_t at;   /* file offset of buffer[0] */
+	off_t at;    /* file offset of buffer[0] */
 	size_t have; /* bytes in the buffer */
 	char buffer[65536];
 };

@@ -21,17 +21,17 @@ struct symbols;
 
 /* The source of a module's names. module_read() defines the order in which sources are tried. */
 enum symbols_source {
-	SYMBOLS_NONE = 0,    /* no file, or no symbols in it */
-	SYMBOLS_SYMTAB,      /* .symtab of the module itself */
-	SYMBOLS_GO,          /* .gopclntab */
+	SYMBOLS_NONE = 0, /* no file, or no symbols in it */
+	SYMBOLS_SYMTAB,	  /* .symtab of the module itself */
+	SYMBOLS_GO,	  /* .gopclntab */
 	/* .symtab of a debug file that was found by build-id */
 	SYMBOLS_DEBUG_FILE,
 	/* .symtab of a debug file that was found by debug link */
 	SYMBOLS_DEBUG_LINK,
-	SYMBOLS_MINI,        /* .gnu_debugdata */
+	SYMBOLS_MINI, /* .gnu_debugdata */
 	/* .symtab of a debug file that debuginfod downloaded */
 	SYMBOLS_DEBUGINFOD,
-	SYMBOLS_DYNSYM,      /* exported names and PLT entries only */
+	SYMBOLS_DYNSYM, /* exported names and PLT entries only */
 	SYMBOLS_VDSO,
 	/* names were not used, because the file has another build-id than the code that ran */
 	SYMBOLS_MISMATCH,
@@ -57,7 +57,7 @@ struct symbols_module {
 	/* Struct symbols sets these: */
 	/* skip debug files and compressed symbols */
 	bool is_hurried;
-	bool is_changed;	  /* result of module_is_changed() */
+	bool is_changed; /* result of module_is_changed() */
 	/* path set by symbols_keep_program(); NULL: none */
 	const char *program;
 };
@@ -73,15 +73,15 @@ struct symbols_frame {
 	const char *name; /* demangled */
 	/* path as the compiler recorded it; "": unknown */
 	const char *file;
-	uint32_t line;	  /* 0: unknown */
+	uint32_t line; /* 0: unknown */
 };
 
 /*
  * The name of an address. All pointers are owned by struct symbols and valid until symbols_free().
  */
 struct symbols_name {
-	const char *name;   /* demangled */
-	uint64_t start;     /* ELF virtual address */
+	const char *name; /* demangled */
+	uint64_t start;	  /* ELF virtual address */
 	uint64_t size;
 	/*
 	 * The inline chain of an address that was passed to symbols_resolve(): first the function

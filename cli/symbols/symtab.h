@@ -35,14 +35,14 @@ struct symtab_symbol {
 	uint64_t start;
 	/* equal to @start: size unknown; symtab_finish() sets it */
 	uint64_t end;
-	uint64_t limit;	   /* end of the section, a bound for `end` */
+	uint64_t limit; /* end of the section, a bound for `end` */
 	/* mangled; in memory given to symtab_keep() */
 	const char *name;
 	/* if @name is NULL: address of the symbol that has the name */
 	uint64_t resolver;
 	/* demangled name, owned by the table; NULL before the first look-up */
 	char *shown;
-	uint8_t rank;	   /* SYMTAB_RANK_* */
+	uint8_t rank;	    /* SYMTAB_RANK_* */
 	uint8_t is_unsized; /* `end` is a guess and may be too far */
 	uint8_t is_plt;
 };

@@ -22,8 +22,8 @@
 struct unit_chains {
 	/* borrowed; names the file, whose .dwo files are read */
 	const struct inlines_request *request;
-	struct dwarf_reader *reader;	       /* borrowed; reads the file of @request */
-	struct text_pool *pool;		       /* borrowed; memory for the result */
+	struct dwarf_reader *reader; /* borrowed; reads the file of @request */
+	struct text_pool *pool;	     /* borrowed; memory for the result */
 	struct dwarf_lines lines;
 	struct dwarf_line *found; /* owned; lines of the addresses */
 	struct instances instances;

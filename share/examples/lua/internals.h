@@ -58,7 +58,7 @@ struct lua_call {
 
 /* Bits of lua_call.status. */
 enum {
-	LUA_CALL_C = 1 << 1,	 /* call of a C function */
+	LUA_CALL_C = 1 << 1, /* call of a C function */
 	/* luaV_execute() returns when this call returns */
 	LUA_CALL_FRESH = 1 << 2,
 };

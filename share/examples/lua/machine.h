@@ -19,7 +19,7 @@ struct resumption {
 struct machine {
 	/* calls of Lua functions go through stubs, in C frames of their own */
 	int nests;
-	int ticks;	       /* ticks are registered */
+	int ticks; /* ticks are registered */
 	/* lowest address for frames of stubs; the C stack below is left to Lua */
 	uintptr_t stack_end;
 	/* after a tail call: the call that flamelua_call() runs next */
@@ -33,7 +33,7 @@ struct machine {
 	const struct lua_proto *ended;
 	/* see ticks.h; atomic, written by this thread only */
 	struct lua_call *watched;
-	pthread_mutex_t lock;	       /* see ticks.h */
+	pthread_mutex_t lock; /* see ticks.h */
 };
 
 extern __thread struct machine machine;
