@@ -103,10 +103,7 @@ enum embed_tag {
 	/* per legend entry: LEGEND_SHADES colour indices */
 	EMBED_LEGEND_COLORS = 37,
 	EMBED_LEGEND_TEXTS = 38, /* per legend entry: length in bytes, text */
-	/*
-	 * For programs that read the picture back as a profile; the viewer needs only the
-	 * processes.
-	 */
+	/* For reading the picture back as a profile; the viewer uses processes and time name. */
 	/* per thread: length in bytes, the process's name as given to calltree_thread() */
 	EMBED_THREAD_PROCESSES = 40,
 	EMBED_MARK_THREADS = 41, /* per mark: thread id */
