@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types for decoding machine code: a piece of code, the effect of an instruction, how to find the
- * caller.
+ * Types for decoding machine code: a piece of code, an instruction's effect, the way to the caller.
  */
 #ifndef ARCH_CODE_H
 #define ARCH_CODE_H
@@ -15,26 +14,18 @@
  */
 #define ARCH_CODE_BYTES 48u
 
-/*
- * The readable code around a pc. bytes[at] is the byte at the pc, and bytes[0, end) are readable.
- */
+/* The readable code around a pc: bytes[0, end). bytes[at] is the byte at the pc. */
 struct arch_code {
 	uint8_t bytes[ARCH_CODE_BYTES];
 	unsigned at;
 	unsigned end;
-	/*
-	 * true: @at is the next instruction to execute, maybe a function's first; false: the return
-	 * address of a call
-	 */
+	/* true: bytes[at] executes next, maybe a function's first; false: after a call */
 	bool exact;
 };
 
 /* Result of arch_syscall_before(): there is a system call, but its number is unknown. */
 #define ARCH_SYSCALL_NUMBERLESS (-2)
-/*
- * Search this many bytes before a system call for its number. A number farther away may belong to
- * another call.
- */
+/* Search this many bytes for a call's number; one farther away may belong to another call. */
 #define ARCH_SYSCALL_CODE 64u
 
 /* Code at the addresses [start, end), which is read word by word. */
@@ -114,10 +105,7 @@ struct arch_instruction {
 struct arch_epilogue {
 	/* distance from sp up to the CFA */
 	uint32_t cfa;
-	/*
-	 * distance from the stored return address up to the CFA; 0: the return address is still in
-	 * its register
-	 */
+	/* distance from the return address up to the CFA; 0: it is still in its register */
 	uint32_t ra;
 	/* distance from the saved frame pointer up to the CFA; 0: it is still in its register */
 	uint32_t fp;
@@ -125,10 +113,7 @@ struct arch_epilogue {
 	bool others;
 };
 
-/*
- * Input of the functions of arch/hotspot.h: bytes[at] is the byte at the pc, and bytes[0, end) are
- * readable.
- */
+/* Input of the functions of arch/hotspot.h: bytes[0, end), with the pc at bytes[at]. */
 struct arch_hotspot_code {
 	const uint8_t *bytes;
 	unsigned at, end;

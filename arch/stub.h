@@ -63,14 +63,9 @@ struct arch_stub_template {
 	uint32_t cfi_bytes;
 	/* offset in @code, in bytes, of the instructions that remove the frame */
 	uint32_t leave_at;
-	/*
-	 * offset of the instruction into which arch_stub_write() puts the distance to the payload
-	 */
+	/* offset of the instruction that contains the distance to the payload */
 	uint32_t payload_at;
-	/*
-	 * offset of the instruction into which arch_stub_write() puts the distance to the shared
-	 * word
-	 */
+	/* offset of the instruction that contains the distance to the shared word */
 	uint32_t target_at;
 };
 

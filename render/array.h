@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Macros for growable arrays from malloc and for binary search. They work with any type of element
- * and counter.
- */
+/* Macros for growable arrays from malloc and for binary search, for any types of elements. */
 #ifndef RENDER_ARRAY_H
 #define RENDER_ARRAY_H
 

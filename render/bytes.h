@@ -16,9 +16,7 @@ struct bytes {
 	int error; /* 0 or -ENOMEM */
 };
 
-/*
- * bytes_put() appends @length bytes of @data; bytes_text() appends a text. Both borrow their input.
- */
+/* Append @length bytes of @data, or append a text. The input is borrowed. */
 void bytes_put(struct bytes *bytes, const void *data, size_t length);
 void bytes_text(struct bytes *bytes, const char *text); /* the NUL is not appended */
 

@@ -60,10 +60,7 @@ static void poison(struct calltree *tree, int error)
 
 #define NODES_MAX 50000000u
 #define FIRST_ROOM 64
-/*
- * Weights above this poison the tree: the viewer adds weights as doubles, which are exact up to
- * 2^53.
- */
+/* Larger sums poison the tree: the viewer's doubles are exact up to 2^53. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
 static uint32_t hash_child(uint32_t parent, uint32_t frame)
@@ -488,10 +485,7 @@ static int compare_sources(const void *left, const void *right)
 	const struct calltree_line *a = left, *b = right;
 	int order = compare_numbers(a->frame, b->frame);
 
-	/*
-	 * Files are interned, so equal pointers mean equal texts; most neighbours have equal
-	 * pointers.
-	 */
+	/* Files are interned, so equal pointers mean equal texts, the most frequent case. */
 	if (!order && a->file != b->file)
 		order = strcmp(a->file, b->file);
 	return order ? order : compare_numbers(a->line, b->line);

@@ -55,10 +55,7 @@ enum calltree_frame_kind {
 	CALLTREE_KINDS
 };
 
-/*
- * Selects stacks: those that ran on a CPU, those that wait (their leaf is a CALLTREE_WAIT frame),
- * or both.
- */
+/* Selects stacks: those on a CPU, those that wait (their leaf is CALLTREE_WAIT), or both. */
 enum calltree_times {
 	CALLTREE_TIMES_CPU = 0,
 	CALLTREE_TIMES_WAITS = 1,

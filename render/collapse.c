@@ -19,10 +19,7 @@
 struct collapse {
 	/* [old node] -> its first child; [old node] -> its next sibling */
 	uint32_t *first, *next;
-	/*
-	 * interns functions, so that an inlined frame and a called frame of one function get one
-	 * number
-	 */
+	/* interns functions: an inlined and a called frame of a function get one number */
 	struct calltree *names;
 	uint32_t *functions; /* [old frame] -> function */
 	uint32_t *function;  /* [new node] -> function */

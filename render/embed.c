@@ -22,18 +22,12 @@
 #define PIECE_OPEN  "<piece xmlns=\"urn:flamerun\">"
 #define PIECE_CLOSE "</piece>\n"
 
-/*
- * Bytes of data per line of base64 (960 characters): mail programs and some editors fail on lines
- * of 1000.
- */
+/* Bytes per line (960 characters of base64), because some editors and mail fail at 1000. */
 #define LINE_BYTES   720u
 #define BLOCK_BYTES  (LINE_BYTES * 64u)
 #define PIECE_BLOCKS 16u /* not quite 1 MiB of text */
 
-/*
- * Deflate fills whole blocks, and a block is whole lines, so base64 padding occurs only at the very
- * end.
- */
+/* A block is whole lines, and deflate fills blocks, so padding occurs only at the very end. */
 _Static_assert(LINE_BYTES % 3 == 0, "a line ends where digits do");
 
 struct pack {
@@ -101,9 +95,7 @@ static struct pack *pack_new(FILE *out)
 	return pack;
 }
 
-/*
- * Compress @length bytes of @data. Errors are kept in pack->error until pack_finish() returns them.
- */
+/* Compress @length bytes of @data. pack_finish() returns errors. */
 static void pack_put(struct pack *pack, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
@@ -125,9 +117,7 @@ static void pack_put(struct pack *pack, const void *data, size_t length)
 	}
 }
 
-/*
- * Write the remaining output of deflate and end the last piece. Returns 0, or -errno of the stream.
- */
+/* Write the rest of deflate's output and end the last piece. Returns 0, or -errno of the stream. */
 static int pack_finish(struct pack *pack)
 {
 	int status = Z_OK;
@@ -171,10 +161,7 @@ struct writer {
 	struct bytes column;
 	struct numbered modules; /* columns use index + 1, because 0 is "" */
 	struct numbered files;
-	/*
-	 * [frame] -> index of its first line in the tree's table; owned; NULL if the tree has no
-	 * lines
-	 */
+	/* [frame] -> its first line in the tree's table; owned; NULL: there are no lines */
 	size_t *first_line;
 	struct samples samples;
 	int error;
@@ -225,8 +212,7 @@ static int numbered_init(struct numbered *numbered, size_t count)
 static void numbered_add(struct numbered *numbered, const char *text)
 {
 	/*
-	 * Skip a repeated pointer, because neighbours often share a text; numbered_sort() removes
-	 * other duplicates.
+	 * Skip repeated pointers: neighbours often share a text. Sorting removes other duplicates.
 	 */
 	if (!numbered->count || numbered->texts[numbered->count - 1] != text)
 		numbered->texts[numbered->count++] = text;
@@ -564,9 +550,7 @@ static size_t lines_of(const struct writer *writer, uint32_t rank, size_t *first
 	return written;
 }
 
-/*
- * Append the value of @line for column @tag. *@before is the line number that the column has last.
- */
+/* Append the value of @line for column @tag. *@before is the column's previous line number. */
 static void put_line(struct writer *writer, enum embed_tag tag, const struct calltree_line *line,
 	int64_t *before)
 {
@@ -621,9 +605,7 @@ static void write_lines(struct writer *writer)
 	}
 }
 
-/*
- * Write the columns of the program's marks. Write none if there are no marks, as in most pictures.
- */
+/* Write the columns of the program's marks; none if there are no marks, as in most pictures. */
 static void write_marks(struct writer *writer)
 {
 	const struct picture_options *options = writer->style->options;

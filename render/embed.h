@@ -49,10 +49,7 @@ enum embed_tag {
 	EMBED_NODE_FRAMES = 13,	 /* per node except the root: frame number */
 	EMBED_NODE_WEIGHTS = 14, /* per node: self weight */
 	EMBED_THREADS = 15,	 /* per thread: length in bytes, name */
-	/*
-	 * Samples as files before version 1 had them; EMBED_TICK to EMBED_SAMPLE_KINDS replace
-	 * them.
-	 */
+	/* Samples in files before version 1; now EMBED_TICK to EMBED_SAMPLE_KINDS. */
 	/* per sample, signed: microseconds since the sample before it */
 	EMBED_OLD_TIMES = 16,
 	/* per sample, signed: its node number minus that of the sample before it */
@@ -81,10 +78,7 @@ enum embed_tag {
 	/* per mark: microseconds since the mark before it */
 	EMBED_MARK_TIMES = 27,
 	EMBED_MARK_TEXTS = 28, /* per mark: length in bytes, text */
-	/*
-	 * Source lines, present if the tree has any. A frame's lines are sorted by falling total
-	 * weight.
-	 */
+	/* Source lines, if the tree has any. A frame's lines are sorted by falling total. */
 	EMBED_FILES = 29, /* per source file: length in bytes, name */
 	/* per frame: number of its lines in the following columns, at most EMBED_LINES_MAX */
 	EMBED_LINE_COUNTS = 30,
@@ -97,9 +91,7 @@ enum embed_tag {
 	/* per line: weight of the stacks that contain the line */
 	EMBED_LINE_TOTALS = 35,
 	EMBED_LINE_WAITS = 36, /* per line: the part of its total in waiting stacks */
-	/*
-	 * The legend: the meaning of the colours of frames other than waits, see render/legend.h.
-	 */
+	/* The legend: meaning of the colours of frames other than waits, see render/legend.h. */
 	/* per legend entry: LEGEND_SHADES colour indices */
 	EMBED_LEGEND_COLORS = 37,
 	EMBED_LEGEND_TEXTS = 38, /* per legend entry: length in bytes, text */
@@ -108,9 +100,7 @@ enum embed_tag {
 	EMBED_THREAD_PROCESSES = 40,
 	EMBED_MARK_THREADS = 41, /* per mark: thread id */
 	EMBED_CREATED = 42,	 /* seconds since the epoch; 0: unknown */
-	/*
-	 * text: kind of time that the weights are (picture_options.time_name); empty: the default
-	 */
+	/* text: kind of time of the weights (picture_options.time_name); empty: the default */
 	EMBED_TIME_NAME = 43,
 	EMBED_FILTERS = 44, /* text: the filters that were applied to the profile */
 	/*

@@ -20,9 +20,7 @@ struct groups {
 	struct pass *pass;
 	/* [old node] -> its new node below the current root frames */
 	uint32_t *at;
-	/*
-	 * [old node] -> the value of @round in which @at was set; @at is valid in that round only
-	 */
+	/* [old node] -> the @round in which @at was set; @at is valid in that round only */
 	uint32_t *epoch;
 	uint32_t round; /* number of threads entered so far */
 	/* old nodes from a leaf up to the first one with a valid @at */
@@ -147,10 +145,7 @@ static bool is_replaced(const struct groups *groups, uint32_t node)
 	       !strncmp(groups->process + bytes, " (", 2);
 }
 
-/*
- * Returns the new node for old node @node below the current root. Adds missing nodes on the path to
- * it.
- */
+/* Returns the new node of @node below the current root, after adding missing nodes above it. */
 static uint32_t find_node(struct groups *groups, uint32_t node)
 {
 	struct pass *pass = groups->pass;

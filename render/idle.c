@@ -127,9 +127,7 @@ static bool waits_for_something(const struct pass *pass, uint32_t node)
 	return *module && strcmp(module, "cpu");
 }
 
-/*
- * Mark the idle threads. If all threads are idle, mark none: folding would leave nothing to show.
- */
+/* Mark the idle threads; none if all are idle, because the picture is then about waiting. */
 static void find_idle(struct idle *idle)
 {
 	bool has_busy = false;

@@ -170,18 +170,12 @@ static bool opens_arguments(const char *text, const char *at)
 	return at > text && !strchr(": (,.", at[-1]);
 }
 
-/*
- * Returns the end of the parameters that begin with the '(' at @at, or NULL if the '(' begins
- * something else.
- */
+/* Returns the end of the parameters that begin with the '(' at @at, or NULL if they are none. */
 static const char *parameters_end(const char *text, const char *at)
 {
 	unsigned depth = 0;
 
-	/*
-	 * The '(' begins no parameters in "(anonymous namespace)", "f (x.py:3)", "main.(*T).f" and
-	 * function types.
-	 */
+	/* No parameters: "(anonymous namespace)", "f (x.py:3)", "main.(*T).f", function types. */
 	if (at == text || ends(text, at, "operator") || ends(text, at, "decltype") ||
 		(strchr(" :.,(<{&*)", at[-1]) && !is_operator(text, at) &&
 			!ends(text, at, "operator()")))
@@ -213,10 +207,7 @@ static const char *skip_qualifiers(const char *at)
 
 #define CLONE " [clone "
 
-/*
- * Keep these rules equal to those in share/viewer/label.js; tests/labels.tsv has test cases for
- * both.
- */
+/* share/viewer/label.js has the same rules; tests/labels.tsv has test cases for both. */
 void label_short(char *out, const char *name)
 {
 	size_t used = 0;
@@ -260,10 +251,7 @@ void label_short(char *out, const char *name)
 
 /* If both ends of a name together would have fewer characters, show only its beginning. */
 #define FEWEST_OF_BOTH_ENDS 6u
-/*
- * A rest of the namespace before a function's own name is shown only if it has this many
- * characters.
- */
+/* Part of the namespace before a function's own name needs this many characters to be shown. */
 #define FEWEST_BEFORE 2u
 /* The last digits of an address: this many suffice to distinguish it from others. */
 #define FEWEST_OF_ADDRESS 4u
@@ -371,10 +359,7 @@ static unsigned character_at(const struct measured *all, const char *at)
 	return i;
 }
 
-/*
- * Returns how many leading characters the text shares with the names in @beside; equal names are
- * ignored.
- */
+/* Returns how many leading characters the text shares with the other names in @beside. */
 static unsigned shared_with(const struct measured *all, const char *const beside[2])
 {
 	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
@@ -414,10 +399,7 @@ static struct cut keep_tail(const struct measured *all, unsigned own, double roo
 	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};
 }
 
-/*
- * Cut a name, ignoring what precedes @own: keep both ends, or the part that differs from the names
- * in @beside.
- */
+/* Cut a name from @own on: keep both ends, or the part that differs from names in @beside. */
 static struct cut keep_ends(
 	const struct measured *all, unsigned own, double room_px, const char *const beside[2])
 {

@@ -9,10 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Room for a label with its NUL, in bytes. Longer names are cut and end in an ellipsis; no box has
- * room for more.
- */
+/* Bytes of a label with its NUL. Longer names are cut; no box has room for more. */
 #define LABEL_BYTES 1024u
 
 /* Measures a font: advance_px() returns the advance of one code point in pixels. */
@@ -33,10 +30,7 @@ uint32_t label_next(const char **text);
 /* Returns the width of clean @text in pixels. */
 double label_width_px(const char *text, const struct label_measure *measure);
 
-/*
- * Bytes that label_short() needs for a name of @bytes bytes: each "<>" may become "<…>", which is
- * longer.
- */
+/* Bytes that label_short() needs for a name of @bytes: "<>" may become "<…>", which is longer. */
 #define LABEL_SHORT_BYTES(bytes) (3 * (bytes) + 1)
 
 /*

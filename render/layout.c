@@ -80,10 +80,7 @@ static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t f
 	return error;
 }
 
-/*
- * Is the frame of @node a CALLTREE_IDLE frame? The picture does not show the subtree of such a
- * node.
- */
+/* Is @node a CALLTREE_IDLE frame? The picture does not show its subtree. */
 static int is_idle(const struct calltree *tree, uint32_t node)
 {
 	return node != CALLTREE_ROOT &&
@@ -166,7 +163,7 @@ static int fit_boxes(struct pass *pass)
 }
 
 /*
- * Returns the number of rows to keep. Rows at the end of the stacks in which no box is readable are
+ * Returns the number of rows to keep. Rows far from the root in which no box is readable are
  * cut off, because one deep and narrow stack would otherwise make the whole picture as high as it
  * is deep.
  */

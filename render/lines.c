@@ -52,10 +52,7 @@ struct weighed {
 /* Compute @frames[number of the frame] for all frames. Returns 0 or -ENOMEM. */
 static int weigh_frames(const struct pass *pass, struct weighed *frames)
 {
-	/*
-	 * [frame] -> one past the last position of the subtree of the frame's outermost node on the
-	 * path
-	 */
+	/* [frame] -> end of the subtree of the frame's outermost node on the path */
 	uint32_t *within = pass_array(calltree_frames(pass->from), sizeof(*within));
 	/* [node] -> weight of waits in its subtree */
 	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits));

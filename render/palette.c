@@ -17,10 +17,7 @@
 #include "libprof/fnv.h"
 #include "render/picture.h"
 
-/*
- * A palette's hues for modules are given out in this many rounds; the hues of one round are as far
- * apart as possible.
- */
+/* Modules get hues in this many rounds; the hues of one round are far apart. */
 #define MODULE_ROUNDS 3u
 
 /* ---- classes of frames ----------------------------------------------------------------------- */
@@ -116,10 +113,7 @@ unsigned palette_wait_kind(const struct calltree_frame *frame)
 _Static_assert(PALETTE_GONE - PALETTE_INSIGNIFICANT == PICTURE_GONE - PICTURE_INSIGNIFICANT,
 	"verdicts and their classes have one order");
 
-/*
- * Returns the class of @frame. Waits have the same classes, and therefore colours, in every
- * palette.
- */
+/* Returns the class of @frame. Waits have the same classes and colours in every palette. */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame)
 {
@@ -149,9 +143,7 @@ enum palette_class palette_java(const struct calltree_frame *frame)
 	if (frame->kind == CALLTREE_JIT)
 		return begins_with_any(frame->name, made, COUNT(made)) ? PALETTE_BUILTIN
 								       : PALETTE_GUEST;
-	/*
-	 * Names such as com/example/Main.run or com.example.Main.run are Java: C has no such names.
-	 */
+	/* com/example/Main.run and com.example.Main.run are Java: C has no such names. */
 	for (size_t i = 0; i < COUNT(packages); i++) {
 		size_t length = strlen(packages[i]);
 
@@ -310,8 +302,8 @@ static const struct palette_scheme palette_schemes[] = {
 				     {0.40, 0.43}, 0.06},
 	}},
 	/*
-	 * One hue per kind of code, from the eight hues of Okabe and Ito (2002), which also differ
-	 * in lightness.
+	 * One hue per kind of code, of the eight of Okabe and Ito (2002), which differ in
+	 * lightness.
 	 */
 	{"okabe-ito", palette_by_kind, {
 		GREYS,
@@ -407,10 +399,7 @@ static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, text, SIZE_MAX);
 
-	/*
-	 * Mix the bits of the hash, because its low bits depend mostly on the last letters of the
-	 * name.
-	 */
+	/* Mix the hash, because its low bits depend mostly on the name's last letters. */
 	hash ^= hash >> 29;
 	hash *= UINT64_C(0xbf58476d1ce4e5b9);
 	return hash ^ hash >> 32;
@@ -467,10 +456,7 @@ static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
 		unsigned hue = (unsigned)(hash_text(modules[i].name) % per_round);
 		unsigned round = i / per_round;
 
-		/*
-		 * More modules than hues: mark all hues unused, so that modules share hues from now
-		 * on.
-		 */
+		/* There are more modules than hues: make all hues free again. */
 		if (i >= hues)
 			used = 0;
 		round %= MODULE_ROUNDS;

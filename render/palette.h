@@ -61,10 +61,7 @@ struct palette_family {
 		/* lightness of the first and the last level, on a light background */
 		light,
 		dark;	/* lightness of the first and the last level, on a dark background */
-	/*
-	 * added to the lightness of the last hue, and less of it to earlier hues, because dark
-	 * yellow looks like mud
-	 */
+	/* lightness added to the last hue, less to earlier ones: dark yellow looks like mud */
 	double lift;
 };
 
@@ -74,10 +71,7 @@ struct palette_scheme {
 	struct palette_family families[PALETTE_CLASSES];
 };
 
-/*
- * Returns the class of @frame in the palette of a language: its functions, its engine, C++, kernel
- * or other.
- */
+/* Returns the class of @frame for a language's palette: its function, its engine, C++, other. */
 enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);
 enum palette_class palette_perl(const struct calltree_frame *frame);

@@ -75,15 +75,10 @@ const struct calltree_node *pass_node(const struct pass *pass, uint32_t node);
 /* Does @node have a frame of @kind? Returns false for the root, which has no frame. */
 bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind);
 
-/*
- * Returns the number in the new tree of old frame @number. The frame is copied at the first call.
- */
+/* Returns the number in the new tree of old frame @number, copying it at the first call. */
 uint32_t pass_frame(struct pass *pass, uint32_t number);
 
-/*
- * Returns the child of new node @parent whose frame is that of old node @node; adds the child if
- * there is none.
- */
+/* Returns the child of new node @parent with the frame of old node @node; adds it if missing. */
 uint32_t pass_child(struct pass *pass, uint32_t parent, uint32_t node);
 
 /*

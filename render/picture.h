@@ -56,10 +56,7 @@ struct ranks;
 
 struct picture_verdicts {
 	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
-	/*
-	 * Returns the reason for the verdict in words (any bytes, may be ""), valid until the next
-	 * call.
-	 */
+	/* Returns the reason for the verdict (any bytes, may be ""), valid until the next call. */
 	const char *(*explain)(const struct calltree_frame *frame, void *context);
 	void *context;
 	/*
@@ -128,10 +125,7 @@ struct picture_options {
 	/* weight that should have been sampled but is in no stack; valid if knows_lost */
 	uint64_t lost;
 	int knows_lost;
-	/*
-	 * the result of a comparison, which selects the colours of the boxes; NULL: colours by
-	 * palette
-	 */
+	/* the result of a comparison; it selects colours; NULL: colours by palette */
 	const struct picture_verdicts *verdicts;
 	/* variation between the runs that the tree sums up; NULL: unknown */
 	const struct spread *spread;

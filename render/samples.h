@@ -14,10 +14,7 @@
 enum samples_column {
 	/* ticks since the previous sample; for the first sample, since the start of the run */
 	SAMPLES_TIMES,
-	/*
-	 * zigzag: preorder position of the node minus that of the thread's previous sample (or
-	 * minus 0)
-	 */
+	/* zigzag: preorder position of the node minus that of the thread's previous sample */
 	SAMPLES_NODES,
 	SAMPLES_THREADS, /* thread number, less than samples.threads */
 	SAMPLES_WEIGHTS,
@@ -38,10 +35,7 @@ enum samples_column {
 struct samples {
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	/*
-	 * [i] -> index of the i-th sample by time; owned. NULL: the tree's samples are sorted
-	 * already
-	 */
+	/* [i] -> the i-th sample by time; owned. NULL: samples are sorted in the tree */
 	uint32_t *order;
 	size_t count; /* 0 if no sample has a time */
 	/* highest thread number that has a name or a sample, plus one */

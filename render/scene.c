@@ -26,9 +26,7 @@
 /* inlined boxes at least this wide have a dashed edge */
 #define DASHED_FROM_PX	 8.0
 
-/*
- * Bytes of label text per picture. When they are used up, rows farther from the root get no labels.
- */
+/* Bytes of label text per picture. When they are used up, rows far from the root get no labels. */
 #define TEXT_BYTES_MAX 440000u
 #define TEXT_MARKUP    24u /* bytes of markup per text */
 /* bytes that escaping adds to a character that XML reserves */
@@ -207,10 +205,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 /* ---- around it ------------------------------------------------------------------------------- */
 
 #define MARGIN_PX	 24.0
-/*
- * Positions of baselines and heights of areas, from the top of the picture; style->scale multiplies
- * them.
- */
+/* Positions and heights, from the top of the picture; style->scale multiplies them. */
 #define TITLE_BASE_PX	 38.0
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The content of the static picture, common to all formats: boxes and texts with positions in CSS
- * pixels.
- */
+/* The static picture's content for all formats: boxes and texts with positions in CSS pixels. */
 #ifndef RENDER_SCENE_H
 #define RENDER_SCENE_H
 

@@ -57,10 +57,7 @@ bool spread_find(const struct spread *spread, const struct calltree_frame *frame
 unsigned spread_runs(const struct spread *spread);
 const struct spread_run *spread_run_at(const struct spread *spread, unsigned run);
 
-/*
- * Returns the statistics of the runs' CPU times (@is_cpu) or wall-clock times. There must be at
- * least one run.
- */
+/* Returns statistics of the runs' CPU times (@is_cpu) or wall-clock times. There must be a run. */
 struct spread_times spread_times(const struct spread *spread, bool is_cpu);
 
 /* Files store a deviation of a share as an integer, multiplied by this. */

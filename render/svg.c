@@ -52,9 +52,7 @@ static int draw(const struct scene *scene, enum draw_text text, struct bytes *dr
 	return error ? error : drawn->error;
 }
 
-/*
- * Append a <text> element. Texts with the same y coordinate share a <g>, which has the coordinate.
- */
+/* Append a <text>. Texts with the same y coordinate share a <g>, which has the coordinate. */
 static void put_text(
 	struct bytes *bytes, const struct scene_text *line, const struct scene_text *before)
 {
@@ -237,10 +235,7 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	if (error)
 		return error;
 	bytes_put(&bytes, document, (size_t)(drawn.open_end - document));
-	/*
-	 * Do not use aria-labelledby: in a page with several pictures its id would refer to the
-	 * first picture.
-	 */
+	/* No aria-labelledby: in a page with several pictures the id would be the first one's. */
 	bytes_text(&bytes, " role=\"img\">");
 	put_head(&bytes, &drawing->style);
 	error = write_out(&bytes, out);

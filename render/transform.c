@@ -28,9 +28,7 @@ static int root_pass(struct pass *pass)
 	return 0;
 }
 
-/*
- * Keep only the stacks that have a matching frame (@wanted is 1) or only those that have none (0).
- */
+/* Keep only the stacks that have a matching frame (@wanted is 1) or that have none (0). */
 static int stacks_pass(struct pass *pass, uint8_t wanted)
 {
 	uint8_t *has_match = pass_array(pass->nodes, sizeof(*has_match));
@@ -176,8 +174,7 @@ static int module_pass(struct pass *pass)
 /* ---- turning round --------------------------------------------------------------------------- */
 
 /*
- * Reverse every stack. Process and thread frames that grouping added, file frames and idle frames
- * stay at the root.
+ * Reverse every stack, except for root frames of groups (process, thread), files and idle threads.
  */
 static int reverse_pass(struct pass *pass)
 {
@@ -192,9 +189,7 @@ static int reverse_pass(struct pass *pass)
 				     (pass->shape->by_process || pass->shape->by_file)) ||
 			     (pass_is(pass, i, CALLTREE_THREAD) && pass->shape->by_thread);
 
-		/*
-		 * If an idle frame's process frame is reversed, the idle frame moves to the root.
-		 */
+		/* If its process frame is reversed, an idle frame moves to the root. */
 		if (stays && parent == PASS_NOWHERE && pass_is(pass, i, CALLTREE_IDLE))
 			parent = CALLTREE_ROOT;
 		kept[i] = stays && parent != PASS_NOWHERE ? pass_child(pass, parent, i)

@@ -49,10 +49,7 @@ int transform_filter(const struct calltree *tree,
 	const struct transform_matcher filters[TRANSFORM_FILTERS], struct calltree **out,
 	uint64_t left_out[TRANSFORM_FILTERS]);
 
-/*
- * Changes of file names, function names and inlined frames, applied before all other
- * transformations.
- */
+/* Changes of file names, function names and inlined frames; applied before everything else. */
 struct transform_sources {
 	/* drop inlined frames; their weight goes to their parent */
 	bool no_inline;
@@ -75,10 +72,7 @@ int transform_sources(const struct calltree *tree, const struct transform_source
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 
-/*
- * Keep the stacks that @times selects; also works for reversed trees. *@out is NULL if all stacks
- * are kept.
- */
+/* Keep the stacks that @times selects, also in reversed trees. *@out is NULL if it keeps all. */
 int transform_times(
 	const struct calltree *tree, enum calltree_times times, struct calltree **out);
 
@@ -95,9 +89,7 @@ struct transform_shape {
 	 * replaces an existing outermost frame of the same name.
 	 */
 	bool by_process, by_thread;
-	/*
-	 * CALLTREE_PROCESS frames at the root stand for input files; reversing must not move them.
-	 */
+	/* CALLTREE_PROCESS frames at the root stand for input files; never move them. */
 	bool by_file;
 	/*
 	 * Put a CALLTREE_IDLE frame "[idle: N threads]" below the process frame and above the

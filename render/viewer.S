@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The contents of the texts that render/viewer.h declares: two files that the Makefile builds from
- * share/viewer/.
- */
+/* The texts of render/viewer.h: two files that the Makefile builds from share/viewer/. */
 	.section .rodata
 	.global viewer_text, viewer_text_end, viewer_loader, viewer_loader_end
 	.hidden viewer_text, viewer_text_end, viewer_loader, viewer_loader_end

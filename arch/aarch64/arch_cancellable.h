@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * aarch64: __syscall_cancel_arch() gets the system call's number as its seventh parameter, in x6.
- */
+/* aarch64: __syscall_cancel_arch() gets the system call's number in x6, its seventh parameter. */
 #ifndef ARCH_AARCH64_CANCELLABLE_H
 #define ARCH_AARCH64_CANCELLABLE_H
 

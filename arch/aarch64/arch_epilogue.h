@@ -27,10 +27,7 @@
 
 struct arch_scan {
 	int64_t sp; /* offset from the stack pointer at the pc */
-	/*
-	 * offsets on the stack from which the caller's fp and return address were loaded; -1: not
-	 * loaded
-	 */
+	/* offsets from which the caller's fp and return address were loaded; -1: not loaded */
 	int64_t fp, ra;
 	bool others;
 };
@@ -142,10 +139,7 @@ static inline bool arch_at_entry(const struct arch_code *code, struct arch_scan 
 	return out->sp > 0;
 }
 
-/*
- * Always false: the outermost code (see the x86_64 version) has no trap here by which it could be
- * recognised.
- */
+/* Always false: unlike on x86_64, no trap marks the outermost code here. */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
 	(void)code;

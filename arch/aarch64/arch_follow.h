@@ -65,10 +65,7 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	bool is_add = arch_is(at, 0xff800000, 0x91000000);
 	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
 	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
-	/*
-	 * Register 31 means sp in these: sums with an extended register, bit masks with a number,
-	 * SVE's sums.
-	 */
+	/* Register 31 means sp in sums with an extended register, bit masks, and SVE's sums. */
 	bool is_sp = to == ARCH_SP && (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
 					      arch_is(at, 0x7f800000, 0x12000000) ||
 					      arch_is(at, 0x7f800000, 0x32000000) ||
@@ -108,10 +105,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	if (is_pair)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
-		/*
-		 * Not a pair or single register with an unscaled offset: vectors, tags, loads with
-		 * a scaled offset.
-		 */
+		/* Here: vectors, tags, loads with a scaled offset. */
 		if ((at >> 5 & 31) == ARCH_SP &&
 			(arch_is(at, 0xbe800000, 0x0c800000) ||
 				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))

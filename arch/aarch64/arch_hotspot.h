@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ASYNC-SIGNAL-SAFE. The layout of HotSpot's frames on aarch64 is not known, so nothing is found.
- */
+/* ASYNC-SIGNAL-SAFE. HotSpot's frames on aarch64 are not known, so nothing is found. */
 #ifndef ARCH_AARCH64_HOTSPOT_H
 #define ARCH_AARCH64_HOTSPOT_H
 

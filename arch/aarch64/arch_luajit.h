@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ASYNC-SIGNAL-SAFE. The stack frame of LuaJIT's interpreter on aarch64 is not known, so nothing is
- * found.
- */
+/* ASYNC-SIGNAL-SAFE. LuaJIT's stack frame on aarch64 is not known, so nothing is found. */
 #ifndef ARCH_AARCH64_LUAJIT_H
 #define ARCH_AARCH64_LUAJIT_H
 

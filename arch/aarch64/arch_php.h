@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ASYNC-SIGNAL-SAFE. PHP's JIT code and fibers on aarch64 are not known; only constants are found.
- */
+/* ASYNC-SIGNAL-SAFE. PHP's JIT code and fibers on aarch64 are not known; constants are found. */
 #ifndef ARCH_AARCH64_PHP_H
 #define ARCH_AARCH64_PHP_H
 

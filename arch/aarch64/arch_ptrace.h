@@ -78,10 +78,7 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) || number < 0 ? -1 : number;
 }
 
-/*
- * x0 is the result of the interrupted call: -4 is -EINTR, -512 to -516 are the kernel's ERESTART
- * codes.
- */
+/* x0 is the interrupted call's result: -4 is -EINTR, -512 to -516 are ERESTART codes. */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = *(const int64_t *)regset;

@@ -63,10 +63,7 @@ static inline long arch_spawn_vm(
 	register long x2 __asm__("x2") = 0;
 	register long x3 __asm__("x3") = 0;
 	register long x4 __asm__("x4") = 0;
-	/*
-	 * The child pops its entry function and argument off the new stack. x29 = x30 = 0 ends
-	 * stack walks.
-	 */
+	/* The child pops its entry function and argument. x29 = x30 = 0 ends stack walks. */
 	__asm__ volatile("svc #0\n\t"
 			 "cbnz x0, 1f\n\t"
 			 "ldp x9, x0, [sp], #16\n\t"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ASYNC-SIGNAL-SAFE. The first and last instructions of V8's functions on aarch64 are not known, so
- * nothing is found.
- */
+/* ASYNC-SIGNAL-SAFE. Begin and end of V8's functions on aarch64 are not known: finds nothing. */
 #ifndef ARCH_AARCH64_V8_H
 #define ARCH_AARCH64_V8_H
 

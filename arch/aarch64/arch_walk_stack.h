@@ -16,10 +16,7 @@
 /* without SVE: siginfo, ucontext, frame record */
 #define ARCH_SIGNAL_FRAME_BYTES 4720
 
-/*
- * Return the larger of the plain frame and AT_MINSIGSTKSZ, the size of a frame with all vector
- * registers of this CPU.
- */
+/* AT_MINSIGSTKSZ is the size of a signal frame with all vector registers of this CPU. */
 static inline size_t arch_signal_frame_bytes(void)
 {
 	size_t bytes = getauxval(AT_MINSIGSTKSZ);
@@ -27,10 +24,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	return bytes > ARCH_SIGNAL_FRAME_BYTES ? bytes : ARCH_SIGNAL_FRAME_BYTES;
 }
 
-/*
- * Valgrind recognises this sequence as a request. On a CPU it has no effect, because the rotations
- * add up to 128 bits.
- */
+/* Valgrind recognises these instructions, which have no effect on a CPU: rotations by 128 bits. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};

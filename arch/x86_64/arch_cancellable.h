@@ -32,10 +32,7 @@
 	"\x49\x89\xfb\x48\x89\xf0\x48\x89\xd7\x48\x89\xce\x4c\x89\xc2\x4d\x89\xca" \
 	"\x4c\x8b\x44\x24\x08\x4c\x8b\x4c\x24\x10\x4c\x89\x5c\x24\x08\x0f\x05"
 
-/*
- * Bytes before a call to search for the push. In Debian's libraries the distance is at most 15
- * bytes.
- */
+/* Search this many bytes before a call. In Debian's libraries the distance is at most 15 bytes. */
 #define ARCH_CANCELLABLE_BYTES 40u
 #define ARCH_CALL_NUMBERS      1024 /* all system call numbers are lower */
 

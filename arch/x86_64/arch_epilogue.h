@@ -50,10 +50,7 @@ static inline bool arch_next_is(const struct arch_scan *out, uint32_t wanted, un
 	return true;
 }
 
-/*
- * Return the signed number of @bytes (1 or 4) bytes that begins @offset bytes ahead; 0 if it is cut
- * off.
- */
+/* Return the signed number of @bytes (1 or 4) bytes, @offset bytes ahead; 0 if it is cut off. */
 static inline int32_t arch_next_number(const struct arch_scan *out, unsigned offset, unsigned bytes)
 {
 	const uint8_t *from = out->code->bytes + out->at + offset;

@@ -23,10 +23,7 @@
 /* The state of decoding one instruction. */
 struct arch_decoder {
 	const uint8_t *at;
-	/*
-	 * number of readable bytes; index of the next byte, greater than @room if the instruction
-	 * is cut off
-	 */
+	/* readable bytes; index of the next byte, > @room if the instruction is cut off */
 	unsigned room, next;
 	bool is_short;	  /* prefix 0x66: 16-bit operands */
 	bool is_narrow;	  /* prefix 0x67: 32-bit addresses */
@@ -135,10 +132,7 @@ static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsign
 	arch_is_in((const uint8_t[][2]){__VA_ARGS__}, \
 		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
 
-/*
- * Is the opcode one that cannot occur in 64-bit mode, that only the kernel may use, or that is
- * rare?
- */
+/* Is the opcode invalid in 64-bit mode, for the kernel only, or too rare to support? */
 static inline bool arch_is_unsupported(const struct arch_decoder *d)
 {
 	switch (d->map) {
@@ -534,28 +528,17 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/*
- * The state of following a path through code. Offsets count from the stack pointer at the path's
- * start.
- */
+/* The state of following a path. Offsets count from the stack pointer at the path's start. */
 struct arch_path_state {
 	uintptr_t pc;
 	int64_t sp; /* offset of the stack pointer */
-	/*
-	 * Offset on the stack from which the caller's frame pointer was loaded; -1: it is still in
-	 * the register.
-	 */
+	/* Offset from which the caller's frame pointer was loaded; -1: still in the register. */
 	int64_t fp;
 	/* the path has overwritten the register with another value */
 	bool is_lost;
-	/*
-	 * Offset at which the path has saved the register (INT64_MAX: nowhere), and the value of
-	 * `fp` then.
-	 */
+	/* Offset at which the path saved the register (INT64_MAX: nowhere), and `fp` then. */
 	int64_t saved, saved_fp;
-	/*
-	 * Upper end of the stack words that the path may have written, whose old contents are lost.
-	 */
+	/* Upper end of the stack words that the path may have overwritten. */
 	int64_t written;
 	/* address of the end of the last instruction that changed sp */
 	uintptr_t moved;
@@ -569,10 +552,7 @@ struct arch_path {
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
 	struct arch_path_state at;
-	/*
-	 * states at branch targets to try later, ARCH_FOLLOW_BRANCHES elements; NULL in a
-	 * subroutine
-	 */
+	/* states at branch targets to try later; NULL in a subroutine */
 	struct arch_path_state *branches;
 	unsigned branch_count;
 };
@@ -668,10 +648,7 @@ static bool arch_path_step(
 		at->sp += instruction->value;
 		break;
 	case ARCH_EFFECT_BRANCH:
-		/*
-		 * If the loop changes sp, as stack probes do, sp is unknown, because the number of
-		 * rounds is.
-		 */
+		/* A loop that changes sp, as stack probes do, may have any number of rounds. */
 		if (target < at->moved && at->moved <= at->pc)
 			return false;
 		if (path->branches && path->branch_count < ARCH_FOLLOW_BRANCHES) {

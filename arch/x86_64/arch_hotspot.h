@@ -73,10 +73,7 @@ static inline bool arch_hotspot_is(
 	return true;
 }
 
-/*
- * Return the first offset in [@from, @to) at which the @count bytes @wanted are; @to if there is
- * none.
- */
+/* Return the first offset in [@from, @to) of the @count bytes @wanted; @to if there is none. */
 static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, unsigned from,
 	unsigned to, const uint8_t *wanted, unsigned count)
 {
@@ -85,10 +82,7 @@ static inline unsigned arch_hotspot_seek(const struct arch_hotspot_code *code, u
 	return from;
 }
 
-/*
- * Offsets of the labels begin, popped, linked and stored, which the comment at the file's head
- * shows.
- */
+/* Offsets of the labels begin, popped, linked and stored of the comment above. */
 struct arch_hotspot_entry {
 	unsigned begin, popped, linked, stored;
 };
@@ -147,9 +141,7 @@ static inline bool arch_hotspot_at_entry(const struct arch_hotspot_code *code,
 	return true;
 }
 
-/*
- * Return the value of a register by the number in instructions, which differs from DWARF's number.
- */
+/* Return a register by its number in instructions, which differs from DWARF's. */
 static inline uintptr_t arch_hotspot_register(const struct arch_registers *registers, unsigned reg)
 {
 	static const uint8_t dwarf[8] = {0, 2, 1, 3, 7, 6, 4, 5};
@@ -189,10 +181,7 @@ static inline bool arch_hotspot_at_exit(const struct arch_hotspot_code *code,
 	if (bytes[at + rex] != 0xff || (bytes[at + rex + 1] & 0xf8) != 0xe0)
 		return false;
 	rex = (bytes[at + rex + 1] & 7) + 8 * rex;
-	/*
-	 * The frame has been popped, but its words below sp are still intact, because they are in
-	 * the red zone.
-	 */
+	/* The popped frame's words below sp are still intact, because they are in the red zone. */
 	if (popped < 16) {
 		out->ra_at = sp;
 		out->method_at = sp + (ARCH_HOTSPOT_METHOD - 1) * (intptr_t)sizeof(sp);

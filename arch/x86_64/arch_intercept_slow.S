@@ -70,10 +70,7 @@ arch_intercept_slow:
 .Lfxsave:
 	fxsave64 (%rsp)
 .Lsaved:
-	/*
-	 * Clear a pending x87 exception, because emms would raise it. fxrstor or xrstor restores it
-	 * later.
-	 */
+	/* Clear a pending x87 exception, which emms would raise; fxrstor or xrstor restores it. */
 	fnclex
 	emms
 	call	*arch_intercept_call(%rip)

@@ -26,10 +26,7 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[position[reg]];
 }
 
-/*
- * In glibc's struct pthread, words 0 and 2 (header.tcb and header.self) are the address of the
- * struct.
- */
+/* Words 0 and 2 of glibc's struct pthread (header.tcb, header.self) are its own address. */
 #define ARCH_THREAD_ROBUST	736u
 #define ARCH_THREAD_WORDS	3u
 
@@ -75,10 +72,7 @@ static inline int arch_syscall_number(pid_t tid, const void *regset)
 	return number >= 0 && number <= INT32_MAX ? (int)number : -1;
 }
 
-/*
- * rax is the result of the interrupted call: -4 is -EINTR, -512 to -516 are the kernel's ERESTART
- * codes.
- */
+/* rax is the interrupted call's result: -4 is -EINTR, -512 to -516 are ERESTART codes. */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = ((const int64_t *)regset)[10];

@@ -26,10 +26,7 @@
 /* The call instruction changes only the pc and rsp, and unwinding restores both in every frame. */
 #define ARCH_CALL_KEEPS (~0ULL)
 
-/*
- * Registers that have unwind rules: those that functions must preserve (rbx, rbp, r12-r15), rsp,
- * pc.
- */
+/* Registers with unwind rules: those that functions must preserve (rbx, rbp, r12-r15), rsp, pc. */
 #define ARCH_CFI_SLOTS 8
 
 #define ARCH_STACK_ALIGN 16u

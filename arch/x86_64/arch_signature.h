@@ -51,10 +51,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 		break;
 	case ARCH_TYPE_REAL:
 	case ARCH_TYPE_COMPLEX:
-		/*
-		 * A complex float needs only one vector register, and so does a real number of 16
-		 * bytes.
-		 */
+		/* A complex float needs one vector register, and so does a real of 16 bytes. */
 		if (type->kind == ARCH_TYPE_REAL)
 			words = 1;
 		if (!arch_call_use_all(&call->vectors, words, ARCH_CALL_VECTORS))

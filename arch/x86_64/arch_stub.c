@@ -213,10 +213,7 @@ void arch_stub_write(
 #define LE4(value) LE2(value), LE2((value) >> 16)
 #define LE8(value) LE4((value) & 0xffffffff), LE4((value) >> 32)
 
-/*
- * pc minus the address of the first stub, modulo stride: breg16 0; addr start; minus; const2u
- * stride; mod
- */
+/* (pc - address of the first stub) % stride: breg16 0; addr start; minus; const2u stride; mod */
 #define OFFSET_IN_STUB 0x80, 0, 0x03, LE8(start), 0x1c, 0x0a, LE2(stride), 0x1d
 
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,

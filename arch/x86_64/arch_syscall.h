@@ -44,10 +44,7 @@ static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 		unsigned rex = (op[-1] & 0xf0) == 0x40 ? op[-1] : 0;
 
 		if (op[0] == (0xb8 | (reg & 7)) && at + 7 <= bytes && op[2] < 4 && !op[3] && !op[4])
-			/*
-			 * The byte that looks like a REX prefix may belong to the previous
-			 * instruction.
-			 */
+			/* The apparent REX prefix may belong to the previous instruction. */
 			return (rex & 1) == reg >> 3 ? op[1] | op[2] << 8 : ARCH_SYSCALL_NUMBERLESS;
 		if (op[0] == 0x0f && op[1] == 0x05)
 			break;

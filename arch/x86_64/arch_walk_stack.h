@@ -58,10 +58,7 @@ static inline size_t arch_signal_frame_bytes(void)
 	       ARCH_MAGIC2_BYTES + bytes;
 }
 
-/*
- * Valgrind recognises this sequence as a request. On a CPU it has no effect, because the rotations
- * add up to 128 bits.
- */
+/* Valgrind recognises these instructions, which have no effect on a CPU: rotations by 128 bits. */
 static inline uint64_t arch_ask_valgrind(uint64_t number, uintptr_t first, uintptr_t second)
 {
 	volatile uint64_t request[6] = {number, first, second, 0, 0, 0};

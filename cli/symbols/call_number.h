@@ -11,10 +11,7 @@
 
 #include "cli/symbols/elf_file.h"
 
-/*
- * The innermost frames that are examined: up to three internal functions of glibc, and their
- * caller.
- */
+/* Number of frames examined: up to three internal functions of glibc, and their caller. */
 #define CALL_NUMBER_FRAMES 4u
 
 struct call_number {

@@ -78,10 +78,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/*
- * Find the batch that contains @address, and set *@index to the address's index in it. Returns NULL
- * if there is none.
- */
+/* Return the batch that contains @address, and set *@index to its index there; or return NULL. */
 static struct answers *find_answers(const struct chains *chains, uint64_t address, size_t *index)
 {
 	for (struct answers *answers = chains->answers; answers; answers = answers->next) {
@@ -113,10 +110,7 @@ static int add_answers(struct chains *chains, struct inlines *inlines)
 	return 0;
 }
 
-/*
- * Sort @addresses. Remove duplicates and those that earlier batches contain. Returns the number
- * that remains.
- */
+/* Sort @addresses. Remove duplicates and those in earlier batches. Returns the remaining number. */
 static size_t keep_new(const struct chains *chains, uint64_t *addresses, size_t count)
 {
 	size_t kept = 0, index;

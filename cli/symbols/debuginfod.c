@@ -150,9 +150,7 @@ static unsigned reap(struct running *running, struct debuginfod_report *report)
 	return count;
 }
 
-/*
- * Write to @path the path of the file into which process @pid is downloading; "" if there is none.
- */
+/* Write the path of the file into which process @pid is downloading; "" if there is none. */
 static void find_partial(pid_t pid, char path[PATH_MAX])
 {
 	static const char name[] = "/debuginfo.";

@@ -195,10 +195,7 @@ static void add_part(struct parts *parts, const char *text, size_t bytes)
 	parts->bytes += bytes;
 }
 
-/*
- * Returns 0 with the text in *@shown (owned by the caller), -ENOENT if the text is empty or did not
- * fit, or -ENOMEM.
- */
+/* Returns 0 with the text in *@shown (owned), -ENOENT if it is empty or did not fit, or -ENOMEM. */
 static int finish_parts(const struct parts *parts, char **shown)
 {
 	if (!parts->bytes || parts->is_cut)
@@ -266,9 +263,7 @@ static int demangle_ocaml(const char *name, bool is_full, char **shown)
 	return finish_parts(&parts, shown);
 }
 
-/*
- * For each pair: the character that GHC writes after "z" or "Z", and the character that it encodes.
- */
+/* Pairs: the character that GHC writes after "z" or "Z", and the character that it encodes. */
 static const char haskell_small[] = "a&b|c^d$e=g>h#i.l<m-n!p+q'r\\s/t*u_v%zz";
 static const char haskell_large[] = "L(R)M[N]C:ZZ";
 
@@ -293,9 +288,7 @@ static int add_haskell(struct parts *parts, const char *piece, size_t bytes)
 	return 0;
 }
 
-/*
- * Return the length of GHC's @name without an ending such as "_info"; 0 if it has no such ending.
- */
+/* Return the length of GHC's @name without an ending such as "_info"; 0 if it has none. */
 static size_t cut_haskell_ending(const char *name)
 {
 	static const char *const endings[] = {"_con_info", "_info", "_slow"};
@@ -309,10 +302,7 @@ static size_t cut_haskell_ending(const char *name)
 	return 0;
 }
 
-/*
- * Does @piece contain a z-encoded "." of a module name, or a z-encoded "-" before a package's
- * version?
- */
+/* Does @piece contain a z-encoded "." of a module's name or "-" of a package's version? */
 static bool has_haskell_mark(const char *piece, const char *end)
 {
 	for (; end - piece > 2; piece++)
@@ -385,10 +375,7 @@ static int demangle_crystal(const char *name, bool is_full, char **shown)
 /* Demangle @plain, which has no suffix. Returns 0, -ENOENT if it is not mangled, or -ENOMEM. */
 static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
-	/*
-	 * Require a mangling prefix, because without one a C function called "i" would be demangled
-	 * as a type.
-	 */
+	/* Require a mangling prefix: without one, a C function "i" would become a type. */
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	struct output output;
@@ -473,9 +460,7 @@ enum demangle_style demangle_style_of(const char *name)
 
 #define HASH_BYTES 16
 
-/*
- * Return the length of @name without Rust's hash "::h0123456789abcdef", or @bytes if it has none.
- */
+/* Return the length of @name without Rust's "::h0123456789abcdef", or @bytes if it has none. */
 static size_t cut_hash(const char *name, size_t bytes)
 {
 	const char *hash = name + bytes - HASH_BYTES;
@@ -493,16 +478,10 @@ void demangle_drop_copies(char *name)
 	char *clone = strstr(name, CLONE);
 	size_t bytes;
 
-	/*
-	 * Cut off " [clone ...]" only at the end of the name: elsewhere it belongs to an enclosing
-	 * function.
-	 */
+	/* Cut " [clone ...]" only at the end; elsewhere it belongs to an enclosing function. */
 	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
 		*clone = '\0';
-	/*
-	 * Keep "@" and the text after it: f@URL:LINE is a name from JavaScript, and f@plt is
-	 * another function than f.
-	 */
+	/* Keep "@" and more: f@URL:LINE is JavaScript's, and f@plt is not f. */
 	bytes = cut_suffixes(name, strlen(name));
 	name[bytes] = '\0';
 	name[cut_hash(name, bytes)] = '\0';

@@ -49,10 +49,7 @@ void dwarf_containers_release(struct dwarf_containers *containers)
 	*containers = (struct dwarf_containers){0};
 }
 
-/*
- * Can @die enclose other functions? Not if it is an instance of a function that another entry
- * describes.
- */
+/* Can @die enclose other functions? Instances of functions that another entry describes do not. */
 static bool is_container(const struct dwarf_die *die)
 {
 	const uint32_t instance = DWARF_HAS(DWARF_LOW_PC) | DWARF_HAS(DWARF_RANGE_LIST);
@@ -91,10 +88,7 @@ static int add_container(struct unit_containers *of, const struct dwarf_die *die
 	return 0;
 }
 
-/*
- * List the containers of a unit. In a broken unit, list those before the error. Returns 0 or
- * -ENOMEM.
- */
+/* List the containers of a unit; in a broken unit, those before the error. Returns 0 or -ENOMEM. */
 static int read_containers(struct dwarf_reader *reader, struct unit_containers *of)
 {
 	uint32_t enclosing[DEPTH_MAX] = {NONE};

@@ -21,9 +21,7 @@ struct dwarf_containers {
 	size_t total; /* number of containers in all units */
 };
 
-/*
- * Free everything. Call this before units that were passed to dwarf_containers_write() are freed.
- */
+/* Free everything. Call this before the units that dwarf_containers_write() got are freed. */
 void dwarf_containers_release(struct dwarf_containers *containers);
 
 /*

@@ -62,10 +62,7 @@ struct dwarf_die {
 	struct dwarf_value value[DWARF_SLOT_COUNT];
 };
 
-/*
- * Return @die's DW_AT_abstract_origin or, without one, its DW_AT_specification; NULL if it has
- * neither.
- */
+/* Return @die's DW_AT_abstract_origin, or else its DW_AT_specification; NULL if it has neither. */
 static inline const struct dwarf_value *dwarf_entry_origin(const struct dwarf_die *die)
 {
 	if (die->has & DWARF_HAS(DWARF_ORIGIN))

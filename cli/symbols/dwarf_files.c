@@ -71,9 +71,7 @@ int dwarf_files_open_package(struct elf_file *package, const struct elf_file *fi
 		return -ENOENT;
 	strcpy(path + bytes, suffix);
 	error = elf_file_open(package, path, 0);
-	/*
-	 * @file may be the program's separate debug file, but the .dwp has the name of the program.
-	 */
+	/* @file may be the separate debug file; the .dwp is named after the program. */
 	if (error && bytes >= sizeof(debug) &&
 		!memcmp(path + bytes - strlen(debug), debug, strlen(debug))) {
 		strcpy(path + bytes - strlen(debug), suffix);

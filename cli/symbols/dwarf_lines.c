@@ -45,10 +45,7 @@ static int add_name(struct dwarf_lines_name **list, uint32_t *count, uint32_t *r
 	return 0;
 }
 
-/*
- * Read the tables of DWARF version 4 and older. They are numbered from 1, so add an empty element
- * 0.
- */
+/* Read the tables of DWARF version 4 and older. They begin at number 1; add an empty number 0. */
 static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 {
 	static const struct dwarf_lines_name none = {.text = {.number = DWARF_NONE}};
@@ -115,10 +112,7 @@ static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 			else if (columns[j].content == DW_LNCT_directory_index)
 				name.folder = value.number;
 		}
-		/*
-		 * Reject rows without bytes, because with them a small file could claim any number
-		 * of rows.
-		 */
+		/* With rows without bytes, a small file could claim any number of rows. */
 		error = cursor->failed || cursor_offset(cursor) == begin
 				? -EBADMSG
 				: add_name(list, count, room, &name);
@@ -219,10 +213,7 @@ static void begin_sequence(struct machine *machine)
 	machine->state = NO_ROW;
 }
 
-/*
- * Process a new row: the row before it applies to the requested addresses below the new row's
- * address.
- */
+/* Process a row: the row before it applies to the requested addresses below the new row. */
 static void add_row(struct machine *machine, struct cursor *cursor)
 {
 	size_t first = machine->next;

@@ -57,10 +57,7 @@ static const char *const names[DWARF_SECTION_COUNT] = {
 /* The largest compression ratio of Deflate. */
 #define DEFLATE_RATIO 1032u
 
-/*
- * Inflate the @from_bytes bytes at @from into @to. Returns true if the result has exactly @bytes
- * bytes.
- */
+/* Inflate @from_bytes at @from into @to. Returns whether the result has exactly @bytes. */
 static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t from_bytes)
 {
 #ifdef HAVE_LIBDEFLATE
@@ -77,10 +74,7 @@ static bool inflate_all(uint8_t *to, size_t bytes, const uint8_t *from, size_t f
 #endif
 }
 
-/*
- * Unpack into @section, whose size is then @bytes. If the data is broken, @section stays empty.
- * Returns 0 or -ENOMEM.
- */
+/* Unpack @bytes into @section; leave it empty if the data is broken. Returns 0 or -ENOMEM. */
 static int unpack(struct dwarf_section *section, const uint8_t *from, size_t from_bytes,
 	uint64_t bytes, bool is_zstd)
 {
@@ -296,10 +290,7 @@ void cursor_charge(struct cursor *cursor, uint64_t bytes)
 		fail(cursor);
 }
 
-/*
- * Read up to @bytes bytes of the section from @offset into the buffer. Returns the number of bytes
- * read.
- */
+/* Read up to @bytes of the section from @offset into the buffer. Returns how many were read. */
 static size_t read_window(struct cursor *cursor, uint64_t offset, size_t bytes)
 {
 	size_t have = 0;

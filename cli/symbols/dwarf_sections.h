@@ -88,9 +88,7 @@ void cursor_release(struct cursor *cursor);
  */
 void cursor_seek(struct cursor *cursor, uint64_t offset, uint64_t limit);
 
-/*
- * Load at least @bytes bytes from cursor->at on. If there are fewer, return false and set @failed.
- */
+/* Load at least @bytes at cursor->at. If there are fewer, set @failed and return false. */
 bool cursor_load(struct cursor *cursor, size_t bytes);
 
 /*

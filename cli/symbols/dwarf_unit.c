@@ -198,10 +198,7 @@ static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *uni
 	return !cursor->failed;
 }
 
-/*
- * Call @range with the addresses, but not for code that the linker removed: it begins at 0 or is
- * empty.
- */
+/* Call @range, except for code that the linker removed: it begins at 0 or is empty. */
 static bool report_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
 {
 	return !low || high <= low || range(context, low, high);
@@ -230,9 +227,7 @@ static void report_list(struct dwarf_reader *reader, const struct dwarf_unit *un
 	while ((is_old ? next_pair(cursor, &range) : next_entry(reader, unit, cursor, &range)) &&
 		!range.is_last && report_range(range.low, range.high, range_fn, context))
 		;
-	/*
-	 * Charge each use of a list to the work limit, because many entries can refer to one list.
-	 */
+	/* Charge each use of a list to the work limit, because many entries can share it. */
 	if (!cursor->failed)
 		cursor_charge(cursor, cursor_offset(cursor) - offset);
 }
@@ -352,10 +347,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 		if (!unit)
 			break;
-		/*
-		 * For an entry in another unit use abbrevs[1], because a walk may go on with
-		 * abbrevs[0].
-		 */
+		/* For another unit use abbrevs[1], because a walk may go on with abbrevs[0]. */
 		abbrevs = reader->abbrevs[!abbrevs_are_of(reader->abbrevs[0], unit->abbrevs)];
 		if (load_abbrevs(reader, unit, abbrevs))
 			break;

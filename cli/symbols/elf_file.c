@@ -131,10 +131,7 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 {
 	int fd = open_own(path, pid, pid, not_before_s);
 
-	/*
-	 * Try flamerun's own root, because the process may have ended or its root may be
-	 * inaccessible.
-	 */
+	/* The process may have ended, or its root may be inaccessible: try flamerun's own root. */
 	return fd < 0 && pid ? open_own(path, 0, pid, not_before_s) : fd;
 }
 
@@ -143,9 +140,7 @@ int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
 /* Note sections and segments with more bytes are skipped. */
 #define NOTES_MAX (1u << 20)
 
-/*
- * Check the headers before libelf uses them: libelf allocates as many sections as section 0 claims.
- */
+/* Check the headers before libelf, which allocates as many sections as section 0 claims. */
 static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||

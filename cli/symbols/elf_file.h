@@ -54,18 +54,13 @@ size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id);
 /* Return whether @file has the build-id @id. */
 int elf_file_has_build_id(const struct elf_file *file, const uint8_t *id, size_t bytes);
 
-/*
- * The root folder of separate debug files, the maximum length of a build-id in bytes, and sizes of
- * buffers.
- */
+/* The root of separate debug files, the longest build-id in bytes, and sizes of buffers. */
 #define ELF_FILE_DEBUG_ROOT "/usr/lib/debug"
 #define ELF_FILE_ID_MAX	    64
 #define ELF_FILE_ID_TEXT    (2 * ELF_FILE_ID_MAX + 1)
 #define ELF_FILE_ID_PATH    (sizeof(ELF_FILE_DEBUG_ROOT) + ELF_FILE_ID_TEXT + 32)
 
-/*
- * Write the build-id @id in hexadecimal. Returns 0, or -ENOENT if @id is NULL, empty or too long.
- */
+/* Write build-id @id in hexadecimal. Returns 0, or -ENOENT if it is NULL, empty or too long. */
 int elf_file_id_text(const uint8_t *id, size_t bytes, char text[ELF_FILE_ID_TEXT]);
 
 /* Write the path of the debug file with build-id @id. Returns 0, or -ENOENT if @id is invalid. */

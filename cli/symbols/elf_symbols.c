@@ -102,9 +102,7 @@ static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/*
- * Open the section of @type and its strings. Returns 1, 0 if there is no such section, or -ENOMEM.
- */
+/* Open the section of @type and its strings. Returns 1, 0 if there is none, or -ENOMEM. */
 static int open_tables(struct reader *reader, GElf_Word type)
 {
 	GElf_Shdr header, strings;
@@ -135,9 +133,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 	return read_code_ranges(reader) ? -ENOMEM : 1;
 }
 
-/*
- * Is it a mapping symbol (ELF for the Arm 64-bit Architecture 5.5.4, also RISC-V) or a local label?
- */
+/* Is it a mapping symbol (ELF for the Arm 64-bit Architecture 5.5.4, RISC-V) or a local label? */
 static int is_mark(const char *name)
 {
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
@@ -193,10 +189,7 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	const char *name = reader->strings + symbol.st_name;
 	const struct code *code = find_code(reader, &symbol, section);
 
-	/*
-	 * Accept type OBJECT, too: GHC gives it to functions of its runtime, which follow their
-	 * tables.
-	 */
+	/* GHC gives functions of its runtime, which follow their tables, the type OBJECT. */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
 		(type != STT_OBJECT || !symbol.st_size || section >= reader->sections ||
 			code != &reader->code[section]))
@@ -308,10 +301,7 @@ static int open_dynsym(struct plt *plt)
 	return 0;
 }
 
-/*
- * Find the function that @relocation puts into its slot. Returns 0 if the relocation is not for a
- * PLT.
- */
+/* Find the function that @relocation puts into its slot. Returns 0 if it is not for a PLT. */
 static int read_relocation(
 	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
 {
@@ -343,10 +333,7 @@ static int add_slot(struct plt *plt, const struct slot *slot)
 	return 0;
 }
 
-/*
- * Add the slots of one relocation section. @jumps: the section is .rela.plt, so keep its order,
- * too.
- */
+/* Add the slots of a relocation section. @jumps: it is .rela.plt; keep its order, too. */
 static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
 {
 	Elf_Data *data = elf_file_data(section, header);
@@ -451,10 +438,7 @@ static const struct slot *decode_x86_64(
 static int add_x86_64(struct plt *plt, const uint8_t *code, size_t bytes, const GElf_Shdr *header,
 	const char *name)
 {
-	/*
-	 * Entries of .plt.got have 8 bytes, or 16 if they begin with endbr64; entries of other
-	 * tables have 16.
-	 */
+	/* An entry of .plt.got has 8 bytes, or 16 with endbr64; other entries have 16. */
 	size_t entry = !strcmp(name, ".plt.got") && header->sh_entsize == 8 ? 8 : 16;
 
 	for (size_t at = 0; at + entry <= bytes; at += entry) {

@@ -31,10 +31,7 @@
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
 
-/*
- * Time in ns between two copies of a file that grows: LOOK_NS, plus LOOK_NS per COPY_BYTES of its
- * size.
- */
+/* Nanoseconds between copies of a file that grows: LOOK_NS, and LOOK_NS more per COPY_BYTES. */
 #define LOOK_NS	   100000000u
 #define COPY_BYTES (1 << 20)
 
@@ -71,9 +68,7 @@ struct held_files {
 	off_t copied; /* bytes copied so far */
 };
 
-/*
- * Return the id of the mount of @path or, if @path is "", of the open file @fd; 0 if it is unknown.
- */
+/* Return the id of the mount of @path or, if @path is "", of the file @fd; 0 if it is unknown. */
 static uint64_t mount_of(int fd, const char *path)
 {
 	struct statx status;
@@ -146,10 +141,7 @@ static bool has_name(const char *path, const struct stat *status)
 	return !stat(path, &now) && now.st_dev == status->st_dev && now.st_ino == status->st_ino;
 }
 
-/*
- * Can the file @fd with this @path stay open without preventing a program from unmounting its file
- * system?
- */
+/* Can the file @fd at @path stay open without preventing a program from unmounting? */
 static bool is_on_own_mount(const struct held_files *held, int fd, const char *path)
 {
 	uint64_t mount = mount_of(fd, "");
@@ -184,10 +176,7 @@ static int copy_file(struct held_files *held, struct held_file *file)
 	return 0;
 }
 
-/*
- * If the table is full, close files that can be opened again by name. Returns whether there is room
- * now.
- */
+/* If the table is full, close files that a name still opens. Returns whether there is room. */
 static bool make_room(struct held_files *held)
 {
 	unsigned kept = 0;

@@ -38,10 +38,7 @@ void held_files_add(struct held_files *held, uint64_t image, const struct symbol
 int held_files_find(
 	const struct held_files *held, uint64_t image, const struct symbols_module *module);
 
-/*
- * Record that the process of @image has a jitdump at @path (borrowed), a path in the root of that
- * process.
- */
+/* Record that the process of @image has a jitdump at @path (borrowed), in its own root. */
 void held_files_add_dump(struct held_files *held, uint64_t image, const char *path);
 
 /*

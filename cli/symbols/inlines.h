@@ -51,10 +51,7 @@ struct inlines_request {
 	size_t count;
 	/* process in whose root other files of the DWARF are tried first; 0: none */
 	uint32_t pid;
-	/*
-	 * called between units, by several threads; if it returns true, no more units are read.
-	 * NULL: never
-	 */
+	/* called between units by several threads; true: read no more units. NULL: never */
 	bool (*is_hurried)(void);
 };
 

@@ -170,10 +170,7 @@ static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *
 	dwarf_die_ranges(walk->reader, walk->unit, die, match_range, &match);
 	if (match.instance != INSTANCE_NONE)
 		*instance = match.instance;
-	/*
-	 * When thorough, read the children anyway: a function can be nested in a function whose
-	 * code is elsewhere.
-	 */
+	/* If thorough, read on: a function can be nested in one whose code is elsewhere. */
 	return match.is_hit || (walk->is_thorough && match.kind != KIND_INLINED);
 }
 

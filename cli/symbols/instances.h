@@ -42,10 +42,7 @@ struct instances {
 	uint32_t *enclosing; /* owned; [depth of the entry] -> enclosing instance */
 };
 
-/*
- * Allocate room for @addresses_max addresses. Returns 0 or -ENOMEM; call instances_release() in any
- * case.
- */
+/* Allocate for @addresses_max addresses. Returns 0 or -ENOMEM; release @instances in any case. */
 int instances_init(struct instances *instances, size_t addresses_max);
 void instances_release(struct instances *instances);
 
@@ -57,10 +54,7 @@ void instances_release(struct instances *instances);
 int instances_find(struct instances *instances, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, const uint64_t *addresses, size_t count);
 
-/*
- * Return the index of the first of the @count sorted @addresses that is >= @address; @count if
- * there is none.
- */
+/* Return the index of the first of @count sorted @addresses that is >= @address, else @count. */
 size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address);
 
 #endif

@@ -71,10 +71,7 @@ struct jitdump {
 	char *text;
 	size_t text_bytes, text_room;
 	bool has_times;
-	/*
-	 * While reading: a hash table (open addressing) from code index to the index of its newest
-	 * load + 1.
-	 */
+	/* While reading: a hash table from code index to the index of its newest load + 1. */
 	uint32_t *newest;
 	size_t newest_room;
 };
@@ -126,10 +123,7 @@ static size_t hash_index(const struct jitdump *dump, uint64_t index)
 	return (size_t)((index * 0x9e3779b97f4a7c15ULL) >> 20) & (dump->newest_room - 1);
 }
 
-/*
- * Return the slot of dump->newest for the code with @index. The slot contains 0 if there is no such
- * code.
- */
+/* Return the slot of dump->newest for the code with @index; it contains 0 if there is none. */
 static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 {
 	size_t at = hash_index(dump, index);
@@ -175,10 +169,7 @@ static int add_load(struct jitdump *dump, const struct load *load)
 	return 0;
 }
 
-/*
- * Store @name (@bytes bytes). Returns 0, -ENOSPC if the dump's names are too long in all, or
- * -ENOMEM.
- */
+/* Store @name of @bytes. Returns 0, -ENOSPC if all names together are too long, or -ENOMEM. */
 static int add_name(struct jitdump *dump, const char *name, size_t bytes, uint32_t *offset)
 {
 	size_t needed = BEFORE_NAME + bytes + 1;
@@ -352,10 +343,7 @@ static void consider(struct load_search *search, const struct load *load)
 		search->best = load;
 }
 
-/*
- * Visit the loads below @node: the @count leaves from @first on. The depth of the tree bounds the
- * recursion.
- */
+/* Visit the loads below @node: @count leaves from @first on. The tree's depth bounds recursion. */
 static void visit(struct load_search *search, size_t node, size_t first, size_t count)
 {
 	const struct jitdump *dump = search->dump;

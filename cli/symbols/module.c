@@ -104,10 +104,7 @@ static int try_candidate(struct debug_search *search, const char *path, uint32_t
 	return -ESTALE;
 }
 
-/*
- * Try the root of the process, then flamerun's own root, which often has the debug files of a
- * container.
- */
+/* Try the root of the process, then flamerun's own, which may have a container's debug files. */
 static int try_debug_roots(struct debug_search *search, const char *path, int linked)
 {
 	uint32_t pid = search->module->pid;
@@ -131,9 +128,7 @@ static int try_fetched(struct debug_search *search)
 		search->debug, search->id, search->id_bytes, search->found, sizeof(search->found));
 }
 
-/*
- * Return the file name in .gnu_debuglink and set *@crc; NULL if the section is missing or invalid.
- */
+/* Return the file name in .gnu_debuglink and set *@crc; NULL if there is no valid one. */
 static const char *read_link(const struct elf_file *file, uint32_t *crc)
 {
 	GElf_Shdr header;
@@ -259,10 +254,7 @@ static int try_held(struct elf_file *file, const struct symbols_module *module, 
 	return -ESTALE;
 }
 
-/*
- * Try the root of the process first, because flamerun's own root can have another file at this
- * path.
- */
+/* Try the root of the process first: flamerun's own may have another file at this path. */
 static int try_roots(struct elf_file *file, const struct symbols_module *module, const char *path,
 	enum symbols_source *verdict)
 {
@@ -340,10 +332,7 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/*
- * Open the file that ran through links in /proc, which work even if the file has no name. Returns 0
- * or -errno.
- */
+/* Open the file that ran by links in /proc, which need no name. Returns 0 or -errno. */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];
@@ -423,10 +412,7 @@ bool module_is_changed(const struct symbols_module *module)
 	return is_changed;
 }
 
-/*
- * Add the symbols of search->debug and close it. Returns 1 with *@origin set, 0 if there are none,
- * or -ENOMEM.
- */
+/* Add the symbols of search->debug and close it. Returns 1 (sets *@origin), 0 (none) or -ENOMEM. */
 static int add_debug_file(struct symtab *table, struct debug_search *search,
 	enum symbols_source source, struct symbols_origin *origin)
 {
@@ -490,10 +476,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 	if (added < 0)
 		return added;
 
-	/*
-	 * Add exported names, too: they are better than local aliases, and MiniDebugInfo lacks
-	 * them.
-	 */
+	/* Exported names are better than local aliases, and MiniDebugInfo lacks them. */
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && origin->source == SYMBOLS_NONE)
 		origin->source = SYMBOLS_DYNSYM;

@@ -262,10 +262,7 @@ const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
 	return map->text + map->pieces[before - 1].name;
 }
 
-/*
- * Read the file, which may grow or shrink meanwhile. Returns 0 with the text (owned by the caller),
- * or -errno.
- */
+/* Read a file that may grow or shrink. Returns 0 with its text (owned by the caller), or -errno. */
 static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 {
 	size_t room = size > (off_t)PERFMAP_MAX_BYTES ? PERFMAP_MAX_BYTES : (size_t)size;

@@ -135,10 +135,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
-		/*
-		 * Keep the latest process, because it is the most likely to be alive when the file
-		 * is opened.
-		 */
+		/* Keep the latest process: it is likeliest to be alive when the file is opened. */
 		if (wanted.pid && !entry->table) {
 			entry->module.pid = wanted.pid;
 			entry->module.start = wanted.start;
@@ -277,10 +274,7 @@ static bool lacks_lines(const struct entry *entry)
 	return false;
 }
 
-/*
- * Download dwz's alternate files of the debug files on this machine; several debug files may share
- * one.
- */
+/* Download dwz's alternate files of the local debug files; several may share one. */
 static void fetch_alternates(struct symbols *symbols, const int *handles, size_t count,
 	struct debuginfod_report *report)
 {
@@ -317,10 +311,7 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	struct entry *wanting[DEBUGINFOD_MAX];
 	unsigned files = 0;
 
-	/*
-	 * The first pass is for modules that lack names, the second for modules that lack lines
-	 * only.
-	 */
+	/* The first pass: modules that lack names. The second: those that lack only lines. */
 	for (size_t i = 0; i < 2 * count && files < DEBUGINFOD_MAX; i++) {
 		struct entry *entry = &symbols->entries[handles[i % count]];
 

@@ -76,9 +76,7 @@ struct symbols_frame {
 	uint32_t line; /* 0: unknown */
 };
 
-/*
- * The name of an address. All pointers are owned by struct symbols and valid until symbols_free().
- */
+/* The name of an address. Struct symbols owns all pointers until symbols_free(). */
 struct symbols_name {
 	const char *name; /* demangled */
 	uint64_t start;	  /* ELF virtual address */
@@ -181,10 +179,7 @@ int symbols_offset_address(
 void symbols_system_calls(
 	struct symbols *symbols, int handle, struct call_number *calls, size_t count);
 
-/*
- * Return the source of the names of @handle, which is known after a look-up. @symbols owns the
- * path.
- */
+/* Return the source of the names of @handle, known after a look-up. @symbols owns the path. */
 struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle);
 
 #endif

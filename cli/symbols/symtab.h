@@ -86,10 +86,7 @@ size_t symtab_pieces(const struct symtab *table);
 const struct symtab_symbol *symtab_piece(
 	const struct symtab *table, size_t piece, uint64_t *start, uint64_t *end);
 
-/*
- * Return the symbol that covers @address, owned by @table, or NULL. Call this after
- * symtab_finish().
- */
+/* Return the symbol that covers @address, owned by @table, or NULL. Requires symtab_finish(). */
 struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address);
 
 #endif

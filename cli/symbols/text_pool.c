@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The pool's memory: segments from malloc(), filled one after another, and a hash table of the
- * texts in them.
- */
+/* The pool: segments from malloc(), filled one after another, and a hash table of their texts. */
 #include "cli/symbols/text_pool.h"
 
 #include <stdint.h>

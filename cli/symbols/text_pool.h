@@ -31,10 +31,7 @@ void text_pool_release(struct text_pool *pool);
 /* Allocate @bytes bytes, owned by the pool, aligned for pointers. Returns NULL if out of memory. */
 void *text_pool_memory(struct text_pool *pool, size_t bytes);
 
-/*
- * Return the pool's copy of @text. Equal strings have the same address. Returns NULL if out of
- * memory.
- */
+/* Return the pool's copy of @text; equal strings have one address. NULL: out of memory. */
 const char *text_pool_add(struct text_pool *pool, const char *text);
 
 #endif

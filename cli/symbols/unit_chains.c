@@ -270,10 +270,7 @@ static uint32_t find_row(struct package_index *index, uint64_t split_id)
 	return 0;
 }
 
-/*
- * Limit @section to the @bytes bytes from offset @begin on. Returns false if the section is
- * smaller.
- */
+/* Limit @section to @bytes from offset @begin on. Returns false if the section is smaller. */
 static bool cut(struct dwarf_section *section, uint64_t begin, uint64_t bytes)
 {
 	if (begin > section->bytes || bytes > section->bytes - begin)
@@ -318,10 +315,7 @@ static int find_in_package(
 	int error = -EBADMSG;
 
 	cursor_init(&index.cursor, package, DWARF_CU_INDEX, INDEX_BYTES);
-	/*
-	 * In version 5 the version number has two bytes, followed by two zero bytes, so four bytes
-	 * can be read.
-	 */
+	/* The version: four bytes, or in version 5 two bytes and two bytes of 0. */
 	index.version = (uint32_t)number_at(&index, 0, 4);
 	index.columns = (uint32_t)number_at(&index, 4, 4);
 	index.rows = (uint32_t)number_at(&index, 8, 4);
@@ -411,10 +405,7 @@ static bool open_package(struct unit_chains *chains)
 	return chains->has_package;
 }
 
-/*
- * Make the chains from the .dwp or the .dwo. Returns 0, -ENOENT if neither has the unit, or
- * -ENOMEM.
- */
+/* Make the chains from the .dwp or .dwo. Returns 0, -ENOENT if neither has the unit, or -ENOMEM. */
 static int read_split(const struct reading *reading)
 {
 	struct unit_chains *chains = reading->chains;

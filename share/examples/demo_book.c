@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the book: random words, counted in a hash table, sorted by qsort(), compressed by matches.
+ * Make the book: random words, counted by a hash table, sorted by qsort(), compressed by matches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,10 +21,7 @@ struct word {
 	unsigned count;
 };
 
-/*
- * Write a word of random length. Short words are more likely, so some are frequent, as in a
- * language.
- */
+/* Write a random word. Short words are more likely, so some are frequent, as in a language. */
 BOX static size_t write_word(char *out, uint64_t *seed)
 {
 	unsigned digits = next_random(seed) % 19;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Paint the cover: mirroring balls over a floor, by recursive ray tracing through a tree of boxes.
- */
+/* Paint the cover: mirroring balls on a floor, by recursive ray tracing through a tree of boxes. */
 #include <math.h>
 
 #include "share/examples/demo.h"

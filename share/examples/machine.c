@@ -100,10 +100,7 @@ static long call(struct function *function, struct machine *machine, long value)
 static long call_builtin(const struct builtin *builtin, struct machine *machine, long value)
 {
 	machine->inside = builtin;
-	/*
-	 * call() is an intercept stub: it records a tick that came during the builtin before it
-	 * returns here.
-	 */
+	/* An intercept stub: it records a tick that came in the builtin before it returns. */
 	value = builtin->call(value);
 	machine->inside = NULL;
 	return value;
@@ -170,10 +167,7 @@ static int make_stubs(void)
 	if (!error)
 		flameprof_arena_hide_target(arena); /* no frames for eval() itself */
 	for (size_t i = 0; !error && i < FUNCTIONS; i++) {
-		/*
-		 * The stub passes &functions[i] to eval() as the first argument, then its own
-		 * arguments.
-		 */
+		/* The stub calls eval() with &functions[i] before its own arguments. */
 		functions[i].call = (long (*)(struct machine *, long))flameprof_stub_new(
 			arena, functions[i].name, (uintptr_t)&functions[i]);
 		error = functions[i].call ? 0 : -1;
@@ -188,10 +182,7 @@ int main(int argc, char **argv)
 {
 	uint64_t until_ns = 1000000 * strtoull(argc > 1 ? argv[1] : "1000", NULL, 10);
 	struct machine machine = {{NULL}, 0, NULL};
-	/*
-	 * A tick period and a callback for this machine alone; other machines in the process keep
-	 * theirs.
-	 */
+	/* This machine's own tick period and callback; other machines keep theirs. */
 	const struct flameprof_interrupt_options ticks = {
 		.period_ns = TICK_NS, .function = on_ticks, .context = &machine};
 	long value = 1;

@@ -67,10 +67,7 @@ static void refuse(const char *why)
 	exit(1);
 }
 
-/*
- * Returns the words of srun's command line, with NULL after the last, and sets *@count. Never
- * freed.
- */
+/* Returns the words of srun's command line, ended by NULL, and sets *@count. Never freed. */
 static char **read_words(int *count)
 {
 	FILE *in = fopen("/proc/self/cmdline", "re");
@@ -137,10 +134,7 @@ static void make_paths(char **job, char **out)
 	free(folder);
 }
 
-/*
- * Called after srun has parsed its options: optind is the index of the first word after them,
- * getopt(3).
- */
+/* Called after srun has parsed its options; optind is the first word after them, getopt(3). */
 int slurm_spank_init_post_opt(spank_t spank, int plugin_count, char **plugin_words)
 {
 	int count, program = optind, at = 0;

@@ -43,10 +43,7 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
  * @property {number} heatUs length of a bin of the heat map, 0: none
  */
 
-/**
- * If there are more different names than this, drop pids and tids from the names, which merges
- * lanes.
- */
+/** If more different names than this exist, drop pids and tids, which merges lanes. */
 const MOST_PROCESSES = 12;
 const MOST_THREADS = 40;
 const MOST_LANES = 200;

@@ -20,15 +20,10 @@ import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
 import {childrenOf, firstAlong, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
-/**
- * Visible ranges whose ends differ by less than this are equal, because links contain nine digits.
- */
+/** Visible ranges that differ by less than this are equal, because links have nine digits. */
 const LEAST_SPAN = 3e-9;
 
-/**
- * Maximum number of zooms in an entry of the browser's history, because browsers limit an entry's
- * size.
- */
+/** Maximum number of zooms in an entry of the browser's history, whose size browsers limit. */
 const LONGEST_TRAIL = 100;
 
 /**
@@ -88,8 +83,7 @@ const DONE = {recursion: 'merged', inlined: 'folded'};
 const NAMES_OF_MODULES = ['module', 'hidemodule', 'collapse'];
 const MOST_TERMS = 20;
 /**
- * By view, the kind of the thing that the view is of. @type {Record<string,
- * import('./filter.js').Kind>}
+ * By view, the kind of its function or thread. @type {Record<string, import('./filter.js').Kind>}
  */
 const VIEW_OF = {sandwich: 'focus', time: 'thread'};
 
@@ -367,10 +361,7 @@ export class Address {
 		}
 	}
 
-	/**
-	 * Show the state that the URL describes. @param {boolean} first the page has just been
-	 * loaded
-	 */
+	/** Show the URL's state. @param {boolean} first the page has just been loaded */
 	async restore(first) {
 		const fragment = location.hash;
 		if (!first && fragment === formatPlace(this.place()))

@@ -36,10 +36,7 @@ import {clamp, layOut, widen} from './tree.js';
  * @property {Int32Array} places by the file's node: the node here; 0 or less: not shown
  */
 
-/**
- * With more boxes than MOST_BOXES, merge stretches of time: at first so that STRETCHES of them
- * remain.
- */
+/** With more boxes than MOST_BOXES, merge stretches of time, at first into STRETCHES. */
 const MOST_BOXES = 1 << 20;
 const STRETCHES = 1 << 18;
 /** With more spans than this, merge stretches of time before boxes are made. */

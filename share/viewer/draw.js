@@ -21,20 +21,14 @@ const LABELLED_MIN_PX = 24;
  * @property {string} font of labels, as CSS
  */
 
-/**
- * Fades of a box: none; the box does not match the search; the box is an ancestor of the zoomed
- * box.
- */
+/** Fades of a box: none; it does not match the search; it is an ancestor of the zoomed box. */
 export const PLAIN = 0;
 export const UNMATCHED = 1;
 export const ABOVE = 2;
 const BOX_ALPHA = [1, 0.3, 0.6];
 const LABEL_ALPHA = [1, 0.6, 0.7];
 const FADES = BOX_ALPHA.length;
-/**
- * The dashed line between an inlined box and its parent, into which it is inlined; see
- * render/drawing.c.
- */
+/** The dashed line between an inlined box and its parent; see render/drawing.c. */
 export const DASHES = [3, 2];
 export const DASH_ALPHA = 0.6;
 const DASHED_MIN_PX = 8;

@@ -78,9 +78,7 @@ async function readPicture(file) {
 /** Number of characters at the end of a name in which suffixes of compilers are searched. */
 const TAIL = 80;
 
-/**
- * Drop the suffixes that compilers give to copies of a function, as cli/symbols/demangle.c does.
- */
+/** Drop the suffixes of compiler-made copies of a function, as cli/symbols/demangle.c does. */
 function withoutCopies(/** @type {string} */ name) {
 	const clone = name.indexOf(' [clone ');
 	if (clone >= 0 && name.endsWith(']') && !name.includes(']:', clone))

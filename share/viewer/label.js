@@ -124,10 +124,7 @@ function ownStart(name) {
 	return own;
 }
 
-/**
- * A text, and for each of its characters the width from the text's beginning up to the character's
- * end.
- */
+/** A text, and its width up to the end of each character. */
 class Measured {
 	/** @param {string} text @param {(character: string) => number} measure */
 	constructor(text, measure) {
@@ -230,10 +227,7 @@ export class Labels {
 		this.known = new Map();
 	}
 
-	/**
-	 * Returns the measured name from the cache; measures it at the first call. @param {string}
-	 * name
-	 */
+	/** Returns a measured name; measures it at the first call. @param {string} name */
 	look(name) {
 		let known = this.known.get(name);
 		if (!known)

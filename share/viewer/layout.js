@@ -32,9 +32,7 @@ export class BoxList {
 		/** Edges in CSS pixels; they may be outside of the view. */
 		this.left = new Float64Array(ROOM);
 		this.right = new Float64Array(ROOM);
-		/**
-		 * 1 for a merged box, which stands for neighbours that are too narrow to be drawn.
-		 */
+		/** 1 for a merged box: neighbours that are too narrow to be drawn. */
 		this.merged = new Uint8Array(ROOM);
 		/** 1 for a merged box that contains a marked node. */
 		this.marked = new Uint8Array(ROOM);
@@ -187,10 +185,7 @@ export function neighbours({row}, among) {
 	};
 }
 
-/**
- * Returns the first and the last row that have boxes. @param {BoxList} boxes @returns {[number,
- * number]}
- */
+/** Returns the first and last row with boxes. @param {BoxList} boxes @returns {[number, number]} */
 export function rowsOf({count, row}) {
 	let first = count ? row[0] : 0;
 	let last = first;

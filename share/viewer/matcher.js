@@ -39,8 +39,7 @@ export class Matcher {
 		this.profile = profile;
 		this.background = background;
 		/**
-		 * Number of the latest query. A search on the page stops when there is a later
-		 * query.
+		 * Number of the latest query; a search on the page stops when there is a later one.
 		 */
 		this.turn = 0;
 	}

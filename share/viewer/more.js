@@ -12,10 +12,7 @@ import {isStill} from './page.js';
  * search continues later.
  */
 const LOOKING_MS = 20;
-/**
- * Rows are counted after this time in ms without a change, because counting costs more than
- * drawing.
- */
+/** Count rows after this time in ms without a change, because that costs more than drawing. */
 const REST_MS = 100;
 /** Number of rows that stay in sight when a button scrolls. */
 const KEPT_ROWS = 2;

@@ -456,9 +456,7 @@ export class Navigator {
 		return true;
 	}
 
-	/**
-	 * Make a preview final: call onMove(). @param {boolean} [asNew] the Back button undoes it
-	 */
+	/** Make a preview final. @param {boolean} [asNew] the Back button undoes it */
 	confirm(asNew = true) {
 		this.page.spoken.textContent = labelOf(this.state, 0);
 		this.onMove(asNew, []);
@@ -563,9 +561,7 @@ export class Navigator {
 		this.onMove(false, this.trail());
 	}
 
-	/**
-	 * Call `move`, which moves the camera, then update the zoomed box. @param {() => void} move
-	 */
+	/** Move the camera by `move`, then update the zoomed box. @param {() => void} move */
 	freely(move) {
 		const {viewer, state} = this;
 		const {camera} = viewer;

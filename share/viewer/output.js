@@ -18,10 +18,7 @@ const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
 
-/**
- * Columns of the printed table: where text columns begin and number columns end; widths of the text
- * columns.
- */
+/** Columns of the printed table: begins of text columns, ends of number columns; text widths. */
 const TABLE_X = [0, 560, 870, 930, 1092, 1152];
 const TABLE_ROOM = [540, 160];
 const TABLE_ROW_PX = 16;
@@ -199,9 +196,7 @@ export function listenToPrinting(viewer) {
 export function copying(selection, say) {
 	const {state, page} = selection;
 	let refused = '';
-	/**
-	 * The box to copy: the one under the pointer, else the selected one, else the zoomed one.
-	 */
+	/** The box to copy: that under the pointer, or the selected, or the zoomed one. */
 	const subject = () => selection.current >= 0 ? selection.current : state.zoomed;
 	const name = () => nodeName(state, subject());
 	/** @param {string} text @param {string} done message after success */

@@ -228,10 +228,7 @@ export function buildPage(svg, profile) {
 
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
-/**
- * Attributes of the svg element that the static picture needs and the interactive one must not
- * have.
- */
+/** The svg element's attributes that the static picture needs and the interactive must not have. */
 const STATIC = ['width', 'height', 'viewBox', 'role'];
 
 /** @param {SVGSVGElement} svg */

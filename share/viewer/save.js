@@ -123,18 +123,14 @@ function numberField(field, value) {
 }
 
 /**
- * Make a field of bytes, which begins with their length. @param {number} field @param
- * {Iterable<number>} bytes
+ * Make a field of bytes with their length. @param {number} field @param {Iterable<number>} bytes
  */
 function dataField(field, bytes) {
 	const all = [...bytes];
 	return [field * 8 + 2, ...varint(all.length), ...all];
 }
 
-/**
- * Returns the types of values of a pprof sample, and how each is computed from a stack. @param
- * {State} state
- */
+/** Returns the values of a pprof sample: type and function of a stack. @param {State} state */
 function valuesOf({profile, times}) {
 	const {periodNs, countName} = profile;
 	const ns = (/** @type {Stack} */ {weight}) => Math.round(weight * periodNs);

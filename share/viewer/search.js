@@ -188,10 +188,7 @@ export class Finder {
 		this.at = -1;
 	}
 
-	/**
-	 * Returns a function that tells whether a node or one below it matches; null if there is no
-	 * search.
-	 */
+	/** Returns a test whether a node or one below it matches; null if there is no search. */
 	markIn() {
 		const {marks} = this;
 		const {tree} = this.state;

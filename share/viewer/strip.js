@@ -180,10 +180,7 @@ export class Strip {
 		return this.activity?.us || 0;
 	}
 
-	/**
-	 * The range of time that is shown, limited to the run. @returns {{from: number, to:
-	 * number}}
-	 */
+	/** The shown range of time, within the run. @returns {{from: number, to: number}} */
 	get range() {
 		const {part} = this.state;
 		const us = this.us;
@@ -319,10 +316,7 @@ export class Strip {
 			this.lanes.children[at]?.focus();
 	}
 
-	/**
-	 * Draw the heat map in shades of the accent colour; times outside of the chosen range are
-	 * faint.
-	 */
+	/** Draw the heat map in the accent colour; times outside of the chosen range are faint. */
 	drawHeat() {
 		const heat = this.activity?.heat;
 		const step = this.wanted?.heatUs;

@@ -12,10 +12,7 @@ import {clamp} from './tree.js';
 /** @typedef {import('./functions.js').Functions} Functions */
 /** @typedef {import('./functions.js').By} By */
 
-/**
- * Number of additional rows that exist as elements above and below those in sight, for fast
- * scrolling.
- */
+/** Additional rows of elements above and below those in sight, for fast scrolling. */
 const SPARE_ROWS = 8;
 const HINT = 'Click a function, again to show it in the graph \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a function, again to show it in the graph \u00b7 hold for more';
@@ -115,10 +112,7 @@ export class Table {
 		return `sorted by ${this.state.sort.replace('-', ', ').replace('name', 'function')}`;
 	}
 
-	/**
-	 * Sort by a column. If rows are sorted by this column already, reverse the order. @param
-	 * {By} by
-	 */
+	/** Sort by a column; reverse the order if it is sorted already. @param {By} by */
 	sortBy(by) {
 		const rises = by === this.by ? !this.rises : risesFirst(by);
 		this.state.sort = `${by}-${rises ? 'rising' : 'falling'}`;
@@ -181,10 +175,7 @@ export class Table {
 		this.draw();
 	}
 
-	/**
-	 * Make elements for the visible rows and for the row with the focus. Existing elements are
-	 * never moved.
-	 */
+	/** Make elements for the rows in sight and the row with the focus. Never move elements. */
 	draw() {
 		const {table, tableBody} = this.page;
 		if (!this.of || !table.clientHeight)

@@ -182,10 +182,7 @@ export function firstNot(count, isOne) {
 	return first;
 }
 
-/**
- * Returns the first child, or NONE; calls expand() if needed. @param {Tree} tree @param {number}
- * node
- */
+/** Returns the first child, or NONE; may expand(). @param {Tree} tree @param {number} node */
 export function firstChild(tree, node) {
 	if (tree.child[node] === UNKNOWN)
 		tree.expand(node);
@@ -227,10 +224,7 @@ export function nodeAfter({parent, sibling}, node) {
 	return sibling[node];
 }
 
-/**
- * Returns the nodes of the path from the root's child down to `node`. @param {Tree} tree @param
- * {number} node
- */
+/** Returns the nodes from the root's child to `node`. @param {Tree} tree @param {number} node */
 export function pathTo(tree, node) {
 	const path = [];
 	for (let i = node; i > 0; i = tree.parent[i])

@@ -177,10 +177,7 @@ export class Viewer {
 		return this.state.closedBelow(node) < 0 ? node : -1;
 	}
 
-	/**
-	 * Returns a box's edges in pixels of the canvas; null if it is out of sight. @param
-	 * {number} node
-	 */
+	/** Returns a box's edges in canvas pixels; null: out of sight. @param {number} node */
 	edgesOf(node) {
 		const {from, to} = this.camera.span;
 		const scale = this.width / (to - from);

@@ -15,10 +15,7 @@ import {compileQuery, matchFrames} from './search.js';
 /** @typedef {{id: number, task: Task | 'open', details: any}} Question */
 /** @typedef {(task: Task, details: any) => Promise<any>} Perform */
 
-/**
- * The tasks that the worker can do. Each function gets a profile and details, and returns the
- * answer.
- */
+/** The worker's tasks: functions of a profile and details that return the answer. */
 const TASKS = {
 	aggregate,
 	binActivity,
@@ -188,9 +185,7 @@ export class Background {
 	}
 }
 
-/**
- * With fewer nodes and samples than this, doing a task on the page is faster than in the worker.
- */
+/** With fewer nodes and samples than this, the page itself is faster than the worker. */
 const FEW_STEPS = 50000;
 
 /**

@@ -16,10 +16,7 @@
 
 #define NAME_BYTES 256
 
-/*
- * Registry key of a table from original to stub, so that a function that is in two tables has one
- * stub.
- */
+/* Registry key of a table from original to stub, so that a function in two tables has one stub. */
 static const char stubs_key;
 
 static lua_CFunction real_require;
@@ -105,10 +102,7 @@ static void intercept_fields(lua_State *L, const char *table)
 	}
 }
 
-/*
- * Intercept the C functions of the metatable on top of the stack and of its __index. Pops the
- * metatable.
- */
+/* Intercept the C functions of the metatable on top of the stack and of its __index; pop it. */
 static void intercept_metatable(lua_State *L, const char *type)
 {
 	if (lua_type(L, -1) == LUA_TTABLE) {

@@ -71,9 +71,7 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 
 	if (!machine.nests)
 		return __real_luaD_precall(L, function, results);
-	/*
-	 * If @function is an intercepted builtin, its ticks will be recorded with the stack of @L.
-	 */
+	/* The ticks of @function, if it is intercepted, are recorded with the stack of @L. */
 	machine.state = L;
 	call = __real_luaD_precall(L, function, results);
 	if (!call) {
@@ -115,10 +113,7 @@ int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_valu
 	results = __real_luaD_pretailcall(L, call, function, arguments, delta);
 	if (results >= 0 || !machine.nests || !(call->status & LUA_CALL_FRESH))
 		return results;
-	/*
-	 * Add @delta, because the interpreter subtracts it, and the real function has already done
-	 * so.
-	 */
+	/* The interpreter subtracts @delta again; undo that in advance. */
 	call->function += delta;
 	machine.tail = call;
 	return 0;

@@ -20,10 +20,7 @@ static void no_hook(lua_State *L, lua_Debug *ar)
 	(void)ar;
 }
 
-/*
- * Returns the call at @level of the public interface, or NULL. Leaves the call's function on the
- * stack.
- */
+/* Returns the call at @level of the public interface, or NULL; leaves its function on the stack. */
 static const struct lua_call *call_at(lua_State *L, int level, lua_Debug *ar)
 {
 	if (!lua_getstack(L, level, ar) || !lua_getinfo(L, "Slf", ar))

@@ -30,9 +30,7 @@ enum lua_value_tag {
 	LUA_TAG_C_CLOSURE = LUA_TFUNCTION | 0x20 | 0x40,
 };
 
-/*
- * Lua's CallInfo: one call that has not returned. Calls are in a linked list, and Lua reuses them.
- */
+/* Lua's CallInfo: one call that has not returned. Calls are in a list, and Lua reuses them. */
 struct lua_call {
 	struct lua_value *function, *top;
 	struct lua_call *previous, *next;
@@ -99,10 +97,7 @@ static inline struct lua_proto *proto_of(const struct lua_call *call)
 	return ((const struct lua_closure *)call->function->of.pointer)->of.proto;
 }
 
-/*
- * Has @call executed an instruction? In a call that is about to be run, this means that it is
- * resumed.
- */
+/* Has @call executed an instruction? If so, to run it is to resume it. */
 static inline int has_begun(const struct lua_call *call)
 {
 	return call->u.lua.pc != proto_of(call)->code;
@@ -147,16 +142,11 @@ void luaV_finishOp(lua_State *L);
 void __real_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 
-/*
- * Run hooks before the instruction at @pc; clear the trap if there are no hooks. Returns the trap.
- */
+/* Run hooks before the instruction at @pc; without hooks clear the trap. Returns the trap. */
 int __real_luaG_traceexec(lua_State *L, const uint32_t *pc);
 int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc);
 
-/*
- * Close variables down to @level. Lua up to 5.4.4 has no result here and ignores that of the
- * wrapper.
- */
+/* Close variables down to @level. Lua up to 5.4.4 has no result here and ignores the wrapper's. */
 struct lua_value *__real_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 struct lua_value *__wrap_luaF_close(

@@ -15,9 +15,7 @@
 
 #include "share/examples/lua/symbols.h"
 
-/*
- * A runaway recursion has thousands of frames, so print only the innermost and the outermost ones.
- */
+/* A runaway recursion has thousands of frames, so print only the innermost and outermost ones. */
 #define INNERMOST_FRAMES 40
 #define OUTERMOST_FRAMES 20
 #define MOST_FRAMES	 4096

@@ -22,10 +22,7 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/*
- * Restore at most this many callers at a time. Callers farther out are restored when these have
- * returned.
- */
+/* Restore at most this many callers at a time, and outer ones when these have returned. */
 #define MOST_CALLERS 64
 
 static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call *innermost)

@@ -47,10 +47,7 @@ static void catch_interrupt(void (*handler)(int))
 	sigaction(SIGINT, &action, NULL);
 }
 
-/*
- * Call the function that is below its @arguments on the stack. Returns 1, or 0 after reporting an
- * error.
- */
+/* Call the function below @arguments on the stack. Returns 1, or 0 after reporting an error. */
 static int call(lua_State *L, int arguments, int results)
 {
 	int handler = lua_gettop(L) - arguments, status;
@@ -105,10 +102,7 @@ static int run_module(lua_State *L, char *words)
 	return 1;
 }
 
-/*
- * Parse the options without acting on them, because some must be known before the libraries are
- * opened.
- */
+/* Parse the options without acting: some must be known before the libraries are opened. */
 static struct words look_at(char **argv)
 {
 	struct words words = {0};
@@ -177,8 +171,7 @@ static int run_script(lua_State *L, char **argv, int script)
 }
 
 /*
- * Set the global `arg`: the script's name at 0, its arguments from 1 on, the words before it below
- * 0.
+ * Set the global `arg`: the script's name at 0, its arguments from 1 on, words before it below 0.
  */
 static void set_arguments(lua_State *L, int argc, char **argv, int script)
 {

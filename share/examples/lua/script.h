@@ -5,9 +5,7 @@
 
 #include <lua.h>
 
-/*
- * Called once, after the libraries were opened and before any Lua code runs. May raise Lua errors.
- */
+/* Called once, after opening the libraries and before any Lua code runs. May raise Lua errors. */
 typedef void libraries_are_open(lua_State *L);
 
 /*

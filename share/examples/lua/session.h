@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Send the stacks that are recorded at safe points to a profile of flamelua's own, or to flamerun.
- */
+/* Send the stacks recorded at safe points to a profile of flamelua's own, or to flamerun. */
 #ifndef FLAMELUA_SESSION_H
 #define FLAMELUA_SESSION_H
 

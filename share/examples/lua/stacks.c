@@ -81,8 +81,6 @@ void stacks_record(void *context, uint32_t ticks)
 	/* Drop the outermost frame: it is the C function of flamelua that called the script. */
 	if (n && !strcmp(frames[n - 1].name, "[C]"))
 		n--;
-	/*
-	 * Errors (not sampling, no memory, no room) are ignored: the receiver counts lost stacks.
-	 */
+	/* Ignore errors (not sampling, no memory, no room): the receiver counts lost stacks. */
 	flameprof_record_vm_stack(frames, n, ticks);
 }

@@ -57,9 +57,7 @@ void stub_table_remove(struct stub_table *table, struct stub *stub);
 
 static inline size_t stub_table_home(const struct stub_table *table, const struct lua_proto *proto)
 {
-	/*
-	 * Drop the low bits of the product: code is in blocks of 128 bytes, so they differ little.
-	 */
+	/* Drop the product's low bits: code is in blocks of 128 bytes, so they differ little. */
 	return (size_t)(((uint64_t)(uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) &
 		table->mask;
 }

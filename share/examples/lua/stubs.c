@@ -14,10 +14,7 @@
 __thread struct stub_table stub_table;
 
 static __thread struct flameprof_arena *arena, *resuming_arena;
-/*
- * A Lua state is being closed: its functions are freed while their stubs may be running, so stubs
- * are kept.
- */
+/* A Lua state is being closed: keep stubs, because functions are freed while they run. */
 static __thread int is_closing;
 
 int stubs_init(void)

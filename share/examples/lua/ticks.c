@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The slow part of ticks.h: the timer's callback, and the wrappers after which a call is no longer
- * watched.
- */
+/* The slow part of ticks.h: the timer's callback, and wrappers that stop watching a call. */
 #include "share/examples/lua/ticks.h"
 
 /* The timer's callback, on the timer's thread. */
@@ -48,10 +45,7 @@ int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc)
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield)
 {
-	/*
-	 * The interpreter also closes variables of a call that then continues; keep watching that
-	 * call.
-	 */
+	/* The interpreter also closes variables of a call that continues; keep watching it. */
 	if (machine.watched != L->call)
 		unwatch();
 	return __real_luaF_close(L, level, status, may_yield);
@@ -67,10 +61,7 @@ static int watched_is_behind(const struct lua_call *call)
 
 void __wrap_luaE_shrinkCI(lua_State *L)
 {
-	/*
-	 * Lua frees only calls after the innermost one, so keep watching an innermost call with a
-	 * loop.
-	 */
+	/* Only calls after the innermost one are freed, so keep watching a loop that runs. */
 	if (watched_is_behind(L->call->next))
 		unwatch();
 	__real_luaE_shrinkCI(L);
