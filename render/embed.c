@@ -117,7 +117,7 @@ static void pack_put(struct pack *pack, const void *data, size_t length)
 	}
 }
 
-/* Write the rest of deflate's output and end the last piece. Returns 0, or -errno of the stream. */
+/* Write pending output of deflate and end the last piece. Returns 0, or -errno of the stream. */
 static int pack_finish(struct pack *pack)
 {
 	int status = Z_OK;

@@ -145,7 +145,7 @@ static const char *last_end_tag(const char *text)
 
 /*
  * Make a prefix for the names of glyphs from a hash of the drawing: equal pictures get equal names,
- * and two pictures in one page hardly ever have the same one.
+ * and two pictures in one page hardly ever have equal names.
  */
 static void name_glyphs(char name[6], const char *body, const char *end)
 {

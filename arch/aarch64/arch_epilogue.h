@@ -139,7 +139,7 @@ static inline bool arch_at_entry(const struct arch_code *code, struct arch_scan 
 	return out->sp > 0;
 }
 
-/* Always false: unlike on x86_64, no trap marks the outermost code here. */
+/* Always false: unlike on x86_64, no trap marks the outermost code. */
 static inline bool arch_is_outermost(const struct arch_code *code)
 {
 	(void)code;

@@ -105,7 +105,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	if (is_pair)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
-		/* Here: vectors, tags, loads with a scaled offset. */
+		/* Decode vectors, tags and loads with a scaled offset. */
 		if ((at >> 5 & 31) == ARCH_SP &&
 			(arch_is(at, 0xbe800000, 0x0c800000) ||
 				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))

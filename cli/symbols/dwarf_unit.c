@@ -347,7 +347,7 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 
 		if (!unit)
 			break;
-		/* For another unit use abbrevs[1], because a walk may go on with abbrevs[0]. */
+		/* For another unit use abbrevs[1], because a walk may continue with abbrevs[0]. */
 		abbrevs = reader->abbrevs[!abbrevs_are_of(reader->abbrevs[0], unit->abbrevs)];
 		if (load_abbrevs(reader, unit, abbrevs))
 			break;

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 {
 	uint64_t until_ns = 1000000 * strtoull(argc > 1 ? argv[1] : "1000", NULL, 10);
 	struct machine machine = {{NULL}, 0, NULL};
-	/* This machine's own tick period and callback; other machines keep theirs. */
+	/* This machine's own tick period and callback; other machines have other ones. */
 	const struct flameprof_interrupt_options ticks = {
 		.period_ns = TICK_NS, .function = on_ticks, .context = &machine};
 	long value = 1;

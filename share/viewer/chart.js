@@ -33,7 +33,7 @@ import {clamp, layOut, widen} from './tree.js';
  * @typedef {object} Stacks
  * @property {Uint32Array} frame by node, parents before children
  * @property {Uint32Array} parent
- * @property {Int32Array} places by the file's node: the node here; 0 or less: not shown
+ * @property {Int32Array} places by the file's node: the node in this tree; 0 or less: not shown
  */
 
 /** With more boxes than MOST_BOXES, merge stretches of time, at first into STRETCHES. */
@@ -268,7 +268,7 @@ function boxesOf(spans, stacks, depths, beginUs, endUs) {
  * Make the chart of a thread.
  * @param {import('./decode.js').Profile} profile @param {Stacks} stacks
  * @param {number[]} threads the busiest first, at least one
- * @param {number} thread one of them
+ * @param {number} thread one of `threads`
  * @param {{from: number, to: number} | undefined} time range to show, undefined for all
  * @returns {TreeColumns}
  */

@@ -133,7 +133,7 @@ export class State {
 		return this.tree.chart ? this.tree : this.base;
 	}
 
-	/** Is the tree merged from the other end than in the file? */
+	/** Are stacks merged from the end opposite to that in the file? */
 	get isInverted() {
 		return this.bottomUp !== this.profile.reversed;
 	}

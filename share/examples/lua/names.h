@@ -16,7 +16,7 @@ struct function_name {
 };
 
 /*
- * Find the name by which the Lua function of @call is called here.
+ * Find the name that the caller's code has for the Lua function of @call.
  *
  * @is_beginning  the call has not begun, so the top of L's stack is valid. Then, if C calls the
  *                function, also search the variables of the nearest Lua caller, which uses two
