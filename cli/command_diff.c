@@ -86,12 +86,12 @@ static int check_files(
 	return 0;
 }
 
-/* Is there a "---" before "--"? Called after an error, to find a better message. */
-static bool is_misplaced(char **argv)
+/* Is "---" among the words? Called after an error, to find a better message. */
+static bool has_separator(char **argv)
 {
-	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))
+	while (*argv && strcmp(*argv, BETWEEN_PROGRAMS))
 		argv++;
-	return *argv && !strcmp(*argv, BETWEEN_PROGRAMS);
+	return *argv;
 }
 
 /* Parse files and options, in any order. "--" separates the old files from the new ones. */
@@ -103,9 +103,9 @@ static int parse_words(struct request *request, struct options *options, int arg
 
 	for (;;) {
 		error = options_parse(options, argc, argv, &index, message);
-		if (error && is_misplaced(argv + first))
+		if (error && has_separator(argv + first))
 			return refuse_words(message, BETWEEN_PROGRAMS
-				" stands between two programs, which stand behind -n N --");
+				" stands between two programs, which follow -n N --");
 		if (error || options->action != OPTIONS_RUN)
 			return error;
 		if (options->ended_by_dashes) {

@@ -158,7 +158,8 @@ static const char short_head[] =
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char short_tail[] =
-	"render and merge draw files, top prints tables, diff compares, push stores files\n"
+	"render draws or converts a file, merge adds up files, top prints tables, push\n"
+	"stores files, diff compares: flamerun diff -n 10 -- ./old --- ./new\n"
 	"flamerun --help lists all options; man flamerun explains them\n";
 
 static const char long_head[] =

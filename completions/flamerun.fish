@@ -57,7 +57,7 @@ complete -c flamerun -n 'not __flamerun_program' -l kernel -d 'show kernel funct
 complete -c flamerun -n 'not __flamerun_program' -l no-kernel -d 'undo --kernel'
 complete -c flamerun -n 'not __flamerun_program' -l native -d 'show native functions of interpreters and VMs, too'
 complete -c flamerun -n 'not __flamerun_program' -l no-native -d 'undo --native'
-complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none node python' -d 'node: make it write names of WebAssembly code'
+complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none node python' -d 'make node or python name generated code'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample with ptrace, without a library in the program'
 complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU second of each thread'

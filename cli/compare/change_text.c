@@ -122,14 +122,16 @@ static void put_runs(const struct changes *changes, FILE *out)
 			program->is_significant ? "" : ", may be chance");
 	fputc('\n', out);
 	if (sides->has_factors)
-		fprintf(out, "all functions alike: %s", part(changes->common, more));
+		fprintf(out, "every function: %s", part(changes->common, more));
 	else
-		fputs("too few functions are alike to tell what all have in common\n", out);
+		fputs("it is not known whether all became slower: too few functions changed "
+		      "alike\n",
+			out);
 	if (sides->has_factors && changes->common_low < changes->common_high)
 		fprintf(out, " (%s to %s)", part(changes->common_low, low),
 			part(changes->common_high, high));
 	if (sides->has_factors)
-		fputs(", which is left out of what follows\n", out);
+		fputs(", probably by the machine; subtracted below\n", out);
 	if (is_one_each(changes))
 		fputs("one run each: only large changes can be seen\n", out);
 }
@@ -188,7 +190,8 @@ int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
 	if (rows < changes->named)
 		fprintf(out, "and %zu more: --limit\n", changes->named - rows);
 	if (others)
-		fprintf(out, "%zu more changed along with that, or with other callers alone.\n",
+		fprintf(out,
+			"%zu more changed because of these, or for some of their callers only.\n",
 			others);
 	fputc('\n', out);
 	put_bounds(changes, out);

@@ -336,7 +336,7 @@ static void watch_run(struct run *run)
 		}
 		draw_run(run, NULL);
 		run->deadline_ns = run->commit_ns = 0;
-		diag_info("'%s' continues, without sampling", run->argv[0]);
+		diag_info("sampling has ended; '%s' continues", run->argv[0]);
 		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
 	}

@@ -91,7 +91,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	special_weights_of(summary->whole, &special);
 	kernel = special.kernel;
 	if (kernel)
-		snprintf(system, sizeof(system), ", %.2f s of it in %s",
+		snprintf(system, sizeof(system), " (%.2f s in %s)",
 			(double)kernel / profile_rate_hz(summary->profile),
 			special.kernel_functions ? "the kernel" : "system calls");
 	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU time%s; %" PRIu64 " %s, %" PRIu32 " %s",
@@ -351,6 +351,7 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	struct ranking ranking;
 	struct ranking_rows hot = {.count = 0};
 	unsigned rows = HOTTEST_MAX;
+	bool has_language = false;
 
 	/* This line and one that says which file was written are printed, too. */
 	if (lines_before + 2 + rows > LINES)
@@ -362,9 +363,13 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 		ranking_of(&ranking, CALLTREE_ROOT, &hot);
 	else
 		ranking_of_languages(&ranking, is_of_language, &hot);
+	for (uint32_t i = 0; i < rows && i < hot.count && !shows_native && !spread; i++)
+		has_language |= is_of_language(ranking_frame(&ranking, hot.at[i].function));
 	if (hot.count && hot.at[0].self)
 		diag_info("hottest functions by self time%s:",
-			spread && spread_runs(spread) > 1 ? ", and how runs differ" : "");
+			spread && spread_runs(spread) > 1 ? ", and how runs differ"
+			: has_language			  ? ", with the native code that they call"
+							  : "");
 	for (uint32_t i = 0; i < rows && i < hot.count && hot.at[i].self; i++) {
 		const struct calltree_frame *frame = ranking_frame(&ranking, hot.at[i].function);
 		char module[PICTURE_NAMES_MODULE_BYTES], differ[32] = "";
@@ -405,6 +410,24 @@ static void add_replaced(struct losses *losses, const struct calltree *tree)
 	free(is_inside);
 }
 
+/* Returns the weight of samples without a name whose stacks have a function of a language. */
+static uint64_t unnamed_below_languages(const struct calltree *tree)
+{
+	bool *is_below = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_below));
+	uint64_t weight = 0;
+
+	for (uint32_t i = 1; is_below && i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
+
+		is_below[i] = is_below[node->parent] || is_of_language(frame);
+		if (is_below[i] && frame->kind == CALLTREE_UNNAMED)
+			weight += node->self;
+	}
+	free(is_below);
+	return weight;
+}
+
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
 	struct unnamed_code unnamed_code = {0};
@@ -414,7 +437,10 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 	if (!books->sampled)
 		return;
 	special_weights_of(summary->tree, &special);
-	unnamed = percent(special.unnamed, calltree_total(summary->tree));
+	unnamed = percent(
+		special.unnamed -
+			(summary->shows_native ? 0 : unnamed_below_languages(summary->tree)),
+		calltree_total(summary->tree));
 	if (unnamed < SUMMARY_UNNAMED) {
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;

@@ -32,6 +32,9 @@
 /* A smaller percentage of the time is not printed. */
 #define SMALL_PERCENT 5
 
+/* A second holder of locks with a smaller percentage of the waits is not printed. */
+#define HOLDER_PERCENT 1
+
 struct book {
 	const struct record_life *life;	     /* NULL: sum of several */
 	const struct profile_thread *thread; /* NULL: not in the profile */
@@ -225,21 +228,21 @@ static void print_lock_table(struct wait_site *places, size_t count, double peri
 	}
 }
 
-/* Append ", 2.10 s WHEN cache_fill" for the holder of @place. */
-static void append_holder(
-	char *line, size_t bytes, const struct wait_site *place, double period_s, const char *when)
+/* Append "SEPARATORcache_fill held them for 2.10 s", for the holder of @place. */
+static void append_holder(char *line, size_t bytes, const char *separator,
+	const struct wait_site *place, double period_s)
 {
 	size_t used = strlen(line);
 
-	snprintf(line + used, bytes - used, ", %.2f s %s %.*s", (double)place->weight * period_s,
-		when, place->holder_bytes < 120 ? place->holder_bytes : 120, place->holder);
+	snprintf(line + used, bytes - used, "%s%.*s held them for %.2f s", separator,
+		place->holder_bytes < 120 ? place->holder_bytes : 120, place->holder,
+		(double)place->weight * period_s);
 }
 
 /* Write for how long locks were waited for, and the two functions that held them the longest. */
 static void describe_longest_holders(
 	struct wait_site *places, size_t count, double period_s, char *line, size_t bytes)
 {
-	char first[200] = "", second[200] = "";
 	double all_s = 0;
 
 	count = wait_sites_merge(places, count, wait_site_by_holder);
@@ -250,11 +253,10 @@ static void describe_longest_holders(
 			places[i].weight = 0;
 	}
 	qsort(places, count, sizeof(*places), wait_site_by_weight);
-	append_holder(first, sizeof(first), &places[0], period_s, "of it while");
-	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s)
-		append_holder(second, sizeof(second), &places[1], period_s, "while");
-	snprintf(line, bytes, "%.2f s for locks%s held one%s%s", all_s, first, second,
-		second[0] ? " did" : "");
+	snprintf(line, bytes, "for locks %.2f s", all_s);
+	append_holder(line, bytes, ": ", &places[0], period_s);
+	if (count > 1 && (double)places[1].weight * period_s * 100 >= HOLDER_PERCENT * all_s)
+		append_holder(line, bytes, ", ", &places[1], period_s);
 }
 
 /* Write how long locks were waited for and who held them; "" if no holder is known. */
@@ -277,13 +279,13 @@ static void describe_locks(const struct summary_waits *summary, char *line, size
 
 /* ---- the whole run --------------------------------------------------------------------------- */
 
-/* Append "0.02 s WHAT", after ", " if it is not the first part, unless the part is small. */
+/* Append "0.02 sWHAT", after ", " if it is not the first part, unless the part is small. */
 static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
 {
 	size_t used = strlen(line);
 
 	if (ns * 100 >= SMALL_PERCENT * all_ns)
-		snprintf(line + used, bytes - used, "%s%.2f s %s", used ? ", " : "", ns / NS_PER_S,
+		snprintf(line + used, bytes - used, "%s%.2f s%s", used ? ", " : "", ns / NS_PER_S,
 			what);
 }
 
@@ -302,19 +304,21 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 	most = count ? &places[0] : NULL;
 	idle_ns = (double)idle * (double)summary->profile->period_ns;
 	waiting_ns = all->waiting_ns - idle_ns;
-	append_part(line, sizeof(line), waiting_ns, all->span_ns, "waiting");
+	append_part(line, sizeof(line), waiting_ns, all->span_ns, "");
 	used = strlen(line);
 	if (most && used)
-		snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
-			most->leaf_bytes, most->leaf, most->function[0] ? " below " : "",
+		snprintf(line + used, sizeof(line) - used, ", most of it in %.*s%s%.120s",
+			most->leaf_bytes, most->leaf, most->function[0] ? ", called by " : "",
 			most->function);
-	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready, but no CPU was free");
-	append_part(line, sizeof(line), all->paused_ns, all->span_ns, "waiting while paused");
+	append_part(line, sizeof(line), all->ready_ns, all->span_ns, " for a free CPU");
+	append_part(line, sizeof(line), idle_ns, all->span_ns, " in idle threads");
+	append_part(line, sizeof(line), all->paused_ns, all->span_ns, " while paused");
 	describe_locks(summary, locks, sizeof(locks));
 	if (line[0] || locks[0])
-		diag_info("threads: %s%s%s%s", line, line[0] && locks[0] ? "; " : "", locks,
+		diag_info("waiting, all threads together: %s%s%s%s", line,
+			line[0] && locks[0] ? "; " : "", locks,
 			summary->has_viewer && !summary->shows_waits
-				? " (key w in the picture shows it)"
+				? " (to see where: key w in the picture)"
 				: "");
 	diag_verbose("%u %s: %.2f s = %.2f on a CPU + %.2f ready + %.2f waiting + %.2f in idle "
 		     "threads + %.2f waiting for an unknown cause + %.2f paused",

@@ -104,8 +104,8 @@ export function comparisons(navigator, matcher, searchBox) {
 			const [old, late] = isOld ? names.reverse() : names;
 			tell(['Old: ', element('b', {}, [old]), ' \u00b7 New: ', element('b', {}, [late]), ` \u00b7 ${
 				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${joined.common === null
-				? 'too few functions are alike to tell what all have in common'
-				: `all functions alike: ${partText(joined.common)}, left out`
+				? 'it is not known whether all became slower: too few functions changed alike'
+				: `every function: ${partText(joined.common)}, probably by the machine; subtracted`
 			} \u00b7 one run each: only large changes can be seen`]);
 		} catch (error) {
 			if (mine === turn)

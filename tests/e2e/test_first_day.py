@@ -203,8 +203,8 @@ def test_a_program_that_sleeps(run, tmp_path):
     # Starting takes much less than a twentieth of this, even on a slow machine.
     result = run("sleep", "1.5")
     assert result.returncode == 0
-    assert re.search(r"^flamerun: threads: 1.\d+ s waiting, most in clock_nanosleep below .* "
-                     r"\(key w in the picture shows it\)$", result.stderr, re.M), result.stderr
+    assert re.search(r"^flamerun: waiting, all threads together: 1.\d+ s, most of it in clock_nanosleep, called by .* "
+                     r"\(to see where: key w in the picture\)$", result.stderr, re.M), result.stderr
     assert (tmp_path / "flame.svg").exists()
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
@@ -218,8 +218,8 @@ def test_a_program_that_mostly_sleeps(run):
         time.sleep(2.5)"""
     for rate in ("97", "997"):
         result = run("-r", rate, "/usr/bin/python3", "-c", script)
-        assert re.search(r"^flamerun: threads: 2.\d+ s waiting, most in clock_nanosleep below .* "
-                         r"\(key w in the picture shows it\)$", result.stderr, re.M)
+        assert re.search(r"^flamerun: waiting, all threads together: 2.\d+ s, most of it in clock_nanosleep, called by .* "
+                         r"\(to see where: key w in the picture\)$", result.stderr, re.M)
 
 
 @pytest.mark.sanitized
@@ -231,7 +231,7 @@ def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
         (tmp_path / "end").write_text("")
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert said.splitlines()[-1] == "flamerun: 'cat' continues, without sampling"
+    assert said.splitlines()[-1] == "flamerun: sampling has ended; 'cat' continues"
     text = subprocess.run(["pdftotext", "x.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
                           text=True, check=True).stdout
     # At 1 Hz, the 1 ms that the program takes to start has a sample in 0.1 % of the runs, and the

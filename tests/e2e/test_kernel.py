@@ -59,7 +59,7 @@ def test_functions_and_their_share(tmp_path, kernel):
         assert not ("computes" in stack and set(mine) & {"vfs_read", "do_anonymous_page"}), stack
     computes = run.folded.where(lambda stack: "computes" in stack and of_kernel(stack))
     assert computes < 0.3 * run.folded.below("computes"), run.folded.describe()
-    told = float(re.search(r"([0-9.]+) s of it in the kernel", run.stderr)[1])
+    told = float(re.search(r"([0-9.]+) s in the kernel\)", run.stderr)[1])
     inside = run.folded.where(lambda stack: of_kernel(stack) or stack[-1].startswith("[kernel"))
     assert abs(told - inside / 1000) < 0.006
 

@@ -67,8 +67,8 @@ def assert_told(run):
     # else.
     doubt_s = (0.02 * waited_s + 0.2) * crowd()
     assert waited_s - ready_s - doubt_s <= told_s <= waited_s + doubt_s, (seconds, truth)
-    said = re.search(r"waited ([\d.]+) s for locks, ([\d.]+) s of it while cache_fill held one, "
-                     r"([\d.]+) s while (?:cache_get|log_write) did$", run.stderr, re.M)
+    said = re.search(r"for locks ([\d.]+) s: cache_fill held them for ([\d.]+) s, "
+                     r"(?:cache_get|log_write) held them for ([\d.]+) s$", run.stderr, re.M)
     assert said, run.stderr
     assert float(said[1]) == pytest.approx(told_s, abs=0.01)
     assert float(said[2]) == pytest.approx(seconds["cache_fill"], abs=0.01)
