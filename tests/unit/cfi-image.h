@@ -32,7 +32,8 @@ struct image_cie {
 	const char *augmentation;
 	const uint8_t *augmentation_data;
 	unsigned augmentation_bytes;
-	uint8_t encoding; /* encoding of the pointers in FDEs, if augmentation_data has it */
+	/* encoding of the pointers in FDEs, if augmentation_data has it */
+	uint8_t encoding;
 	unsigned code_align;
 	int data_align;
 	unsigned ra_reg;

@@ -10,7 +10,8 @@ struct seen {
 	int next;    /* index of the stub that must follow */
 	int wrong;   /* a stub was out of order */
 	int callers; /* frames of call_chain() */
-	int frames;  /* frames from the innermost stub to call_chain(), inclusive */
+	/* frames from the innermost stub to call_chain(), inclusive */
+	int frames;
 };
 
 static uintptr_t chain_caller;

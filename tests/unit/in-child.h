@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#define CANNOT 99 /* the system lacks a feature that the test needs */
+/* the system lacks a feature that the test needs */
+#define CANNOT 99
 #define CHILD_LIFE_S 30
 
 /* Run @body in a child for at most CHILD_LIFE_S. Returns its result, or 1000 + a fatal signal. */

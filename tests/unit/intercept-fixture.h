@@ -18,7 +18,8 @@
 
 static unsigned checks;		  /* calls of the host's function */
 static uint32_t checked_ticks;	  /* the sum of their ticks */
-static void (*in_check)(void);	  /* code to run in the host's function; NULL for none */
+/* code to run in the host's function; NULL for none */
+static void (*in_check)(void);
 
 static void on_interrupt(void *context, uint32_t ticks)
 {

@@ -66,7 +66,8 @@ static inline void chain_drop(void)
 	chain_arena = NULL;
 }
 
-static int (*chain_in_check)(void); /* the leaf, if the tick check shall call it; else NULL */
+/* the leaf, if the tick check shall call it; else NULL */
+static int (*chain_in_check)(void);
 
 static inline void chain_on_interrupt(void *context, uint32_t ticks)
 {

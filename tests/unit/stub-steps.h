@@ -17,11 +17,13 @@
 #include "libprof/flameprof_vm.h"
 #include "tests/unit/trap-flag.h"
 
-#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
+/* only x86 lets user code set its trap flag */
+#if defined(REG_EFL)
 #define STEPS_WORK 1
 
 enum step_place {
-	STEP_OUTSIDE, /* in the caller, or in other functions that it calls */
+	/* in the caller, or in other functions that it calls */
+	STEP_OUTSIDE,
 	STEP_IN_STUB,
 	STEP_IN_TARGET,
 	STEP_IN_SLOW, /* arch_intercept_slow() */
@@ -32,7 +34,8 @@ static void step(enum step_place place, const ucontext_t *context);
 
 static struct flameprof_arena *step_arena;
 static struct flameprof_code_info step_stub;
-static uint8_t step_seen[512]; /* offsets of stub instructions at which a step was made */
+/* offsets of stub instructions at which a step was made */
+static uint8_t step_seen[512];
 static unsigned steps_in_stub, steps_in_target, steps_in_slow;
 /* The stub's return address and the stack pointer, read at the stub's entry. */
 static uintptr_t step_return, step_sp;

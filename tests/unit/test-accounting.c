@@ -13,14 +13,16 @@
 #include "cli/profile/accounting.h"
 
 #define MS  1000000ull
-#define OWN 100 /* the pid of flamerun's own child in all trees here */
+/* the pid of flamerun's own child in all trees here */
+#define OWN 100
 
 /* An image that has reported its end. Times are in ms of its process's CPU clock. */
 struct life {
 	uint64_t id, parent; /* image ids */
 	uint32_t pid, ppid;
 	uint64_t born, start, end;
-	uint64_t children; /* CPU time of children that it waited for */
+	/* CPU time of children that it waited for */
+	uint64_t children;
 	const char *exe;
 };
 

@@ -271,7 +271,8 @@ static void damaged_dynamic_sections_are_static_programs(void **state)
 /* ---- privilege ------------------------------------------------------------------------------- */
 
 #define NOBODY   65534
-#define EMULATED 2 /* an emulator runs this program, so the kernel cannot exec it */
+/* an emulator runs this program, so the kernel cannot exec it */
+#define EMULATED 2
 
 static const struct privilege_self user = {.uid = 1000, .euid = 1000, .gid = 1000, .egid = 1000};
 static const struct privilege_self root = {0};
@@ -420,6 +421,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--at-secure"))
 		_exit(getauxval(AT_SECURE) !=
-			0); /* skips the leak checker, which fails under AT_SECURE */
+			/* skips the leak checker, which fails under AT_SECURE */
+			0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,9 +28,12 @@
 #define CANCEL	    0x240u
 #define READ	    0x280u
 #define FUTEX	    0x2c0u
-#define ANY_NUMBER  0x300u /* syscall(2): the number is its first parameter */
-#define USER	    0x340u /* calls ANY_NUMBER with a constant as the seventh parameter */
-#define TWICE	    0x3a0u /* code that can be decoded in two ways up to the call */
+/* syscall(2): the number is its first parameter */
+#define ANY_NUMBER  0x300u
+/* calls ANY_NUMBER with a constant as the seventh parameter */
+#define USER	    0x340u
+/* code that can be decoded in two ways up to the call */
+#define TWICE	    0x3a0u
 #define GETPID	    0x400u
 
 struct fixture {
@@ -100,7 +103,8 @@ static void put_functions(struct fixture *fixture)
 	CODE(fixture, "\x48\x83\xec\x08\x6a\x02");
 	fixture->user_called = put_call(fixture, ANY_NUMBER);
 	CODE(fixture, "\xc3");
-	fixture->at = TWICE; /* push $1; mov $0x6a,%edx, ending like push $0; add %al,(%rax) */
+	/* push $1; mov $0x6a,%edx, ending like push $0; add %al,(%rax) */
+	fixture->at = TWICE;
 	CODE(fixture, "\x48\x83\xec\x10\x6a\x01\xba\x6a\0\0\0");
 	fixture->twice_called = put_call(fixture, CANCEL);
 	fixture->at = GETPID;

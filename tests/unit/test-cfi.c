@@ -314,7 +314,8 @@ static void test_contradictions_are_refused(void **state)
 	memcpy(image.bytes + 16, &value, 4);
 	expect_refused(&module);
 
-	module = one_fde(&cie); /* an FDE that is longer than the module */
+	/* an FDE that is longer than the module */
+	module = one_fde(&cie);
 	value = 0x7000;
 	memcpy(image.bytes + image.fde_at[0], &value, 4);
 	expect_refused(&module);

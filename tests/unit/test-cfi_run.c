@@ -16,7 +16,8 @@
 
 static struct image image;
 static struct unwind_module module;
-static unsigned a, b; /* two preserved registers besides the frame pointer */
+/* two preserved registers besides the frame pointer */
+static unsigned a, b;
 
 /* Initial rules: CFA = sp + 8, return address at CFA - 8, register b in register 0. */
 static void one_fde(const uint8_t *program, unsigned bytes)

@@ -14,7 +14,8 @@
 
 struct table {
 	uint32_t count;
-	const int32_t *entries; /* pairs of function and record, relative to the header */
+	/* pairs of function and record, relative to the header */
+	const int32_t *entries;
 };
 
 static struct table table_at(const char *header)

@@ -119,7 +119,8 @@ static int mdwe(void)
 		return CANNOT;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!mprotect(page, 4096, PROT_READ | PROT_EXEC))
-		return 21; /* executable memory is not denied, so the test would prove nothing */
+		/* executable memory is not denied, so the test would prove nothing */
+		return 21;
 	return works();
 }
 

@@ -23,7 +23,8 @@
 #define SELF	   0x1234567u
 #define ENTRY	   0x50000000u
 #define SETUP_END  (ENTRY + 50)
-#define NATIVE	   0x1000u /* a native frame's word in the wire format */
+/* a native frame's word in the wire format */
+#define NATIVE	   0x1000u
 #define FUNCTIONS  3u
 #define TEXT_BYTES 128u
 #define PUBLISHED  "xdebugpy"
@@ -51,7 +52,8 @@ static const uint64_t published_by_3_15[] = {0x30f00f0, 0, 346568, 912, 936, 226
 
 static const struct release {
 	uint32_t version;
-	const uint64_t *published; /* begins at the version word; NULL if nothing is published */
+	/* begins at the version word; NULL if nothing is published */
+	const uint64_t *published;
 	size_t published_bytes;
 } releases[] = {
 	{308, NULL, 0},
@@ -84,7 +86,8 @@ struct fixture {
 	uintptr_t outer_pc; /* pc of the outermost activation */
 	unsigned activations;
 	uint64_t frames[16];
-	unsigned told, n; /* language frames that were reported; frames left at the end */
+	/* language frames that were reported; frames left at the end */
+	unsigned told, n;
 	char names[8][RUNTIME_NAME_BYTES];
 	uint64_t identity[8];
 	uint32_t lines[8];

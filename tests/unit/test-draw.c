@@ -243,7 +243,8 @@ static void test_without_flamerun(void **state)
 
 	(void)state;
 	setenv("PATH", ".:/nowhere::", 1);
-	make_flamerun("exit 0"); /* in the current folder, which is not searched */
+	/* in the current folder, which is not searched */
+	make_flamerun("exit 0");
 	assert_int_equal(find_flamerun(path), -ENOENT);
 	assert_int_equal(draw_profile("in.pb", "out.svg", 0), -ENOENT);
 	setenv("PATH", folder, 1);

@@ -328,7 +328,8 @@ int main(void)
 
 int main(void)
 {
-	return 0; /* arch_follow_code() of aarch64 follows too little code for a comparison */
+	/* arch_follow_code() of aarch64 follows too little code for a comparison */
+	return 0;
 }
 
 #endif

@@ -65,7 +65,8 @@ static void make_folder(const char *path, mode_t mode)
 static void need_another_user(void)
 {
 	if (geteuid())
-		skip(); /* only root can make links owned by another user */
+		/* only root can make links owned by another user */
+		skip();
 }
 
 static void paths_are_walked(void **state)
@@ -82,7 +83,8 @@ static void paths_are_walked(void **state)
 	expect("a//b/file", "a/b", "file");
 	expect("a/b/../../a/x", "a", "x");
 	if (getenv("TEST_EMULATED"))
-		return; /* in an emulator an absolute path may be one of the emulator's */
+		/* in an emulator an absolute path may be one of the emulator's */
+		return;
 	expect(absolute, "a/b", "none");
 	expect("/x", "/", "x");
 }
@@ -271,7 +273,8 @@ static void links_of_proc(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	if (getenv("TEST_EMULATED"))
-		return; /* these links contain absolute paths */
+		/* these links contain absolute paths */
+		return;
 	fd = open("file", O_RDWR | O_CREAT, 0600);
 	assert_true(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -9,9 +9,11 @@
 #define CALLS	 2000
 #define MEASURED_OF 16
 #define JUMP_NS	 5000000
-#define LONGEST_NS 250000 /* ns; a call that takes longer counts as interrupted */
+/* ns; a call that takes longer counts as interrupted */
+#define LONGEST_NS 250000
 
-static uint32_t jumping_tid; /* atomic: loses JUMP_NS at each clock reading; 0: none */
+/* atomic: loses JUMP_NS at each clock reading; 0: none */
+static uint32_t jumping_tid;
 
 /* Replaces libc's function in the whole program. */
 int clock_gettime(clockid_t clock, struct timespec *ts)

@@ -28,7 +28,8 @@ struct heap {
 	uint64_t nmethod[32], metadata[2];
 	uint8_t scopes[64];
 	uint64_t unloaded; /* classes */
-	uint64_t code[5];  /* code heap: low, high; its segments: low, high, log2 */
+	/* code heap: low, high; its segments: low, high, log2 */
+	uint64_t code[5];
 	struct runtime runtime;
 	struct runtime_reader reader;
 	struct runtime_cache *kept; /* NULL: no cache */
@@ -68,7 +69,8 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.const_size = 48,
 	.constants_size = 72,
 	.has_lines = 1,
-	.sweeper = 8, /* in this release digits are stored without an offset of 1 */
+	/* in this release digits are stored without an offset of 1 */
+	.sweeper = 8,
 	.scopes = HOTSPOT_FIELD_POINTER(16),
 	.metadata = HOTSPOT_FIELD(24, HOTSPOT_INT),
 	.nmethod_size = 256,

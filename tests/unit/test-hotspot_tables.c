@@ -29,10 +29,12 @@ static uintptr_t find_symbol(struct runtime_symbols *symbols, struct runtime_rea
 
 #define ENTRIES 128u
 
-enum in_code { /* offsets from the nmethod's header, which is longest in release 17 */
+/* offsets from the nmethod's header, which is longest in release 17 */
+enum in_code {
 	CODE = 512,
 	COMPLETE = 12,
-	CALL_END = 32, /* offset in the code: return address of a call */
+	/* offset in the code: return address of a call */
+	CALL_END = 32,
 	DEOPT = 96,
 	DEOPT_HANDLE = 104,
 	STUBS = 900,
@@ -44,7 +46,8 @@ enum in_code { /* offsets from the nmethod's header, which is longest in release
 
 enum in_stubs { /* offsets from the block */
 	STUBS_AT = 3072,
-	STUB = 256, /* offset from the block: a return address that is not behind a call */
+	/* offset from the block: a return address that is not behind a call */
+	STUB = 256,
 	STUB_CALL_END = 288,
 	STUBS_END = 512
 };

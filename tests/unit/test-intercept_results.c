@@ -16,7 +16,8 @@
 
 #include "tests/unit/intercept-fixture.h"
 
-static uint32_t ticks_made; /* raised by each original, as if ticks occurred while it runs */
+/* raised by each original, as if ticks occurred while it runs */
+static uint32_t ticks_made;
 
 #define AS(function) __typeof__(&function)
 

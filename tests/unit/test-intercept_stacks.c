@@ -18,7 +18,8 @@
 /* Frames of one walk: pcs to look up, innermost first. */
 static uintptr_t pcs[ROOM];
 static unsigned count;
-static uintptr_t caller; /* return address into the caller of call_chain() */
+/* return address into the caller of call_chain() */
+static uintptr_t caller;
 static int reached_root;
 
 static __attribute__((noinline)) int call_chain(int (*leaf)(void))

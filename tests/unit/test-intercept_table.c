@@ -340,7 +340,8 @@ static void test_memfd(void **state)
 
 #if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 
-static unsigned fail_in; /* which of the next allocations fails, 1 for the next; 0 for none */
+/* which of the next allocations fails, 1 for the next; 0 for none */
+static unsigned fail_in;
 static unsigned failed;
 
 static int fails(void)

@@ -21,7 +21,8 @@ static unsigned checks;
 static uint32_t ticks_last;
 static uint64_t ticks_all;
 static unsigned char flag;
-static char builtin_name[32]; /* the innermost stub that the check found */
+/* the innermost stub that the check found */
+static char builtin_name[32];
 
 static uint64_t now_ns(void)
 {

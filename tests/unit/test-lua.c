@@ -290,7 +290,8 @@ static const char *walk(struct fixture *fixture, const char *native)
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "function:10:13"
 #define INNER  "inner:20:24"
-#define FIRST  "inner:20:0" /* no line: no register has its instruction */
+/* no line: no register has its instruction */
+#define FIRST  "inner:20:0"
 
 static void test_what_is_whole(void **state)
 {

@@ -35,9 +35,11 @@
 #define OPCODE_FNEW  51u
 #define OPCODE_GSET  55u
 #define KIND_STRING  4u
-#define CALLED_SLOT  3u /* slot of the called function in its caller */
+/* slot of the called function in its caller */
+#define CALLED_SLOT  3u
 #define AREA_BYTES   64u
-#define GLOBAL_BYTES 4096u /* enough for any layout, up to the dispatch table */
+/* enough for any layout, up to the dispatch table */
+#define GLOBAL_BYTES 4096u
 
 enum {
 	MAIN,
@@ -77,11 +79,15 @@ struct fixture {
 	struct runtime runtime;
 	struct runtime_walk runs;
 	struct arch_registers registers;
-	uint64_t *top[STATES]; /* base of each state's innermost function */
+	/* base of each state's innermost function */
+	uint64_t *top[STATES];
 	uintptr_t saved_pc;    /* in the interpreter's frames */
-	int is_generated;      /* is the innermost activation generated code? */
-	int ends[NATIVE_MAX];  /* interpreter frames without a function */
-	unsigned lost;	       /* index of the frame that names a wrong previous frame; 0: none */
+	/* is the innermost activation generated code? */
+	int is_generated;
+	/* interpreter frames without a function */
+	int ends[NATIVE_MAX];
+	/* index of the frame that names a wrong previous frame; 0: none */
+	unsigned lost;
 	uint64_t frames[256];
 	struct shown_stack shown;
 };
@@ -301,7 +307,8 @@ static const char *walk(struct fixture *fixture, const char *native)
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "outer:10:13"
 #define CALLER "function:20:24"
-#define INNER  "inner:20:0" /* no line: its instruction is not saved */
+/* no line: its instruction is not saved */
+#define INNER  "inner:20:0"
 #define REST   "e f " OUTER " " SCRIPT " e f"
 
 /* The interpreter called C, so the state contains the base. */

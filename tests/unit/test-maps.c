@@ -198,7 +198,8 @@ static void a_jitdump_is_told_of(void **state)
 	fd = open(dump, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	mark = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	close(fd);
-	if (mark == MAP_FAILED) /* files in this folder cannot be mapped executable */
+	/* files in this folder cannot be mapped executable */
+	if (mark == MAP_FAILED)
 		skip();
 	request_address(given, nothing);
 	assert_int_equal(update_after(given, 0), 1);

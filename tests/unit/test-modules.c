@@ -17,7 +17,8 @@
 
 /* A file with two note segments, mapped 0x1000 above its own addresses. */
 static struct {
-	ElfW(Phdr) before; /* lies before the module, so it must not be read */
+	/* lies before the module, so it must not be read */
+	ElfW(Phdr) before;
 	ElfW(Ehdr) header;
 	ElfW(Phdr) segment[3];
 	struct {

@@ -203,7 +203,8 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(message.text, "--quiet takes no value");
 	REFUSE("---");
 	REFUSE("--=3");
-	REFUSE("--test-cloc=3"); /* hidden options have no abbreviations */
+	/* hidden options have no abbreviations */
+	REFUSE("--test-cloc=3");
 	REFUSE("--pallete=hot");
 	assert_string_equal(message.text, "unknown option '--pallete'");
 	assert_string_equal(message.hint, "did you mean --palette?");

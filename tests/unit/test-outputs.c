@@ -243,7 +243,8 @@ static void traps_are_refused(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip(); /* only root can give a link to another user */
+		/* only root can give a link to another user */
+		skip();
 	mkdir("shared", 0777);
 	chmod("shared", 01777);
 	put("victim", "old", 0600);

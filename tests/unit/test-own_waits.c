@@ -20,7 +20,8 @@
 #include "libprof/sampler/confined.h"
 
 #ifdef __SANITIZE_THREAD__
-#define HAS_TSAN 1 /* the sanitizer's own thread is recorded */
+/* the sanitizer's own thread is recorded */
+#define HAS_TSAN 1
 #else
 #define HAS_TSAN 0
 #endif

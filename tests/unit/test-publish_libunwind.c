@@ -72,7 +72,8 @@ static void test_from_intercepts(void **state)
 	call_chain(learn_frames);
 }
 
-#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
+/* only x86 lets user code set its trap flag */
+#if defined(REG_EFL)
 
 static volatile unsigned steps, steps_complete;
 static uintptr_t stub_start, stub_end;

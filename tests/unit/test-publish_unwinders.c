@@ -277,7 +277,8 @@ static void test_frames_of_others(void **state)
 	assert_false(is_known(code + 200));
 }
 
-#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
+/* only x86 lets user code set its trap flag */
+#if defined(REG_EFL)
 
 static volatile unsigned steps, steps_complete, distinct_pcs;
 static uintptr_t stub_start, stub_end;

@@ -118,7 +118,8 @@ static void links_that_others_laid_are_not(void **state)
 {
 	(void)state;
 	if (geteuid())
-		skip(); /* only root can give a link to another user */
+		/* only root can give a link to another user */
+		skip();
 	assert_int_equal(mkdir("shared", 0777), 0);
 	assert_int_equal(chmod("shared", 01777), 0);
 	make("a", 0600);

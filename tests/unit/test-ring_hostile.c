@@ -21,7 +21,8 @@
 /* Minimum numbers of rounds and of overwritten words. Each side continues until both are done. */
 #define ROUNDS	    20000u
 #define LIES	    400000u
-#define THREADS	    4u /* that record; their rings are overwritten */
+/* that record; their rings are overwritten */
+#define THREADS	    4u
 
 struct fixture {
 	struct wire_arena *arena;

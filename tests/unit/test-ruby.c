@@ -31,7 +31,8 @@
 #define BODY_WORDS  24u
 #define CLASS_WORDS 24u
 #define MODULE	    3u	/* number of the runtime's module */
-#define COUNTED	    54u /* first instructions, not kept as bits */
+/* first instructions, not kept as bits */
+#define COUNTED	    54u
 #define ENTRY	    0x50000000u
 
 enum {
@@ -80,7 +81,8 @@ struct fixture {
 	struct image *image;
 	struct runtime runtime;
 	struct runtime_walk runs;
-	uint64_t leaf, callee; /* frames that an activation called, leaf first */
+	/* frames that an activation called, leaf first */
+	uint64_t leaf, callee;
 	uint64_t frames[32];
 	unsigned told;
 	char names[16][RUNTIME_NAME_BYTES], files[16][RUNTIME_FILE_BYTES];

@@ -24,7 +24,8 @@
 
 #if ARCH_DWARF_FP == 29 /* aarch64's instructions */
 
-#define CALLER  0x5550000000010000u /* return address of the stub; in no module */
+/* return address of the stub; in no module */
+#define CALLER  0x5550000000010000u
 #define FP      29
 #define LR      30
 #define SP      31
@@ -34,7 +35,8 @@ struct machine {
 	uint64_t x[32]; /* x31 is sp */
 	uintptr_t pc;
 	int called;  /* the target was called */
-	int checked; /* the slow half of the check was called */
+	/* the slow half of the check was called */
+	int checked;
 	int returned;
 };
 

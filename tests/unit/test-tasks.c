@@ -101,8 +101,10 @@ static void threads_of_a_raw_clone_are_found(void **state)
 }
 
 struct newcomer {
-	uint32_t threads;      /* threads armed in this session at its start */
-	uint64_t unsampled_ns; /* CPU time it had used when one more was armed */
+	/* threads armed in this session at its start */
+	uint32_t threads;
+	/* CPU time it had used when one more was armed */
+	uint64_t unsampled_ns;
 };
 
 static void *burn_until_found(void *argument)
@@ -307,7 +309,8 @@ static int live_as_child(void)
 		return 3;
 	if (flameprof_diagnostics(&counts) != -ESRCH || flameprof_mark("child") != -ESRCH)
 		return 4;
-	raise(SIGVTALRM); /* ignored, as the parent set before the fork */
+	/* ignored, as the parent set before the fork */
+	raise(SIGVTALRM);
 	if (flameprof_start(&often))
 		return 5;
 	burn_ms(10);

@@ -207,7 +207,8 @@ struct place {
 };
 
 struct tool {
-	const char *command; /* prints chains of addresses; the file's name follows */
+	/* prints chains of addresses; the file's name follows */
+	const char *command;
 	bool takes_symbols;  /* for the names of local functions */
 	FILE *output;
 	char line[4096];		 /* read ahead; "": at the end */

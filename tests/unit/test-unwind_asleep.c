@@ -165,7 +165,8 @@ static int all_of(int (*shape)(int))
 	return sum;
 }
 
-#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
+/* only x86 lets user code set its trap flag */
+#if defined(REG_EFL)
 
 static void on_step(int number, siginfo_t *info, void *context)
 {

@@ -76,7 +76,8 @@ static void test_nested_trampolines(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text + 4;
-	registers.r[FP] = 0x1234567; /* the trampolines must not use or change it */
+	/* the trampolines must not use or change it */
+	registers.r[FP] = 0x1234567;
 	for (unsigned i = 0; i < 3; i++) {
 		/* Aligned to 4, the CPUs' largest alignment of instructions. */
 		PUT_CODE(0x100 * i + 0x24, way_out);
@@ -102,7 +103,8 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	registers.r[PC] = text;
 	registers.r[FP] = (uintptr_t)(stack + 8);
 	stack[0] = NO_MODULE + 0x20;
-	stack[2] = text + 0x10; /* the return address if the code were decodable */
+	/* the return address if the code were decodable */
+	stack[2] = text + 0x10;
 	stack[9] = text + 0x48;
 	put_call(stack[9]);
 	for (unsigned i = 0; i < 2; i++) {

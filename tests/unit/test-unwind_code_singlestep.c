@@ -15,7 +15,8 @@
 
 #include "tests/unit/unwind-oracle.h"
 
-#if defined(REG_EFL) /* only x86 lets user code set its trap flag */
+/* only x86 lets user code set its trap flag */
+#if defined(REG_EFL)
 
 #include "tests/unit/trap-flag.h"
 

@@ -21,7 +21,8 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text;
-	stack[0] = text + 0x40; /* the end of the first function, to which it belongs */
+	/* the end of the first function, to which it belongs */
+	stack[0] = text + 0x40;
 	stack[1] = text + 0x50;
 	put_call(stack[0]);
 	check_end(walk(), 3, WIRE_END_ROOT);
@@ -46,7 +47,8 @@ static void test_a_function_that_nothing_called(void **state)
 	for (uint32_t entry = 0x40; entry <= 0x80; entry += 0x40) {
 		registers.r[PC] = text;
 		stack[0] = text + entry;
-		stack[1] = text + 0x10; /* return address, if the function had been called */
+		/* return address, if the function had been called */
+		stack[1] = text + 0x10;
 		check_end(walk(), 2, WIRE_END_ROOT);
 		check_frame(1, entry);
 	}
@@ -83,7 +85,8 @@ static void test_ends(void **state)
 	registers.r[PC] = text;
 	stack[0] = 0; /* no return address */
 	check_end(walk(), 1, WIRE_END_ROOT);
-	stack[0] = NO_MODULE; /* no call-frame information, and an invalid frame pointer */
+	/* no call-frame information, and an invalid frame pointer */
+	stack[0] = NO_MODULE;
 	registers.r[FP] = 0x1234;
 	check_end(walk(), 2, WIRE_END_LOST);
 	for (unsigned i = 0; i < 64; i++)
@@ -115,7 +118,8 @@ static void test_broken_information(void **state)
 	ADD_FDE(0, 0x40, 0x3f);
 	finish();
 	registers.r[PC] = text;
-	registers.r[FP] = (uintptr_t)(stack + 4); /* valid, but not used after a malformed row */
+	/* valid, but not used after a malformed row */
+	registers.r[FP] = (uintptr_t)(stack + 4);
 	stack[5] = text;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
@@ -138,7 +142,8 @@ static void test_frame_pointer_rows(void **state)
 	check_frame(2, 0x47);
 }
 
-#if ARCH_DWARF_RA == ARCH_DWARF_PC /* a CPU whose calls push, and that has such PLT stubs */
+/* a CPU whose calls push, and that has such PLT stubs */
+#if ARCH_DWARF_RA == ARCH_DWARF_PC
 static void check_plt(unsigned k)
 {
 	setup(NULL);
@@ -257,7 +262,8 @@ static void test_many_rows_that_need_another_register(void **state)
 		other_stack[2 * i + 1] = text + 8;
 	other_stack[2 * count - 1] = text + 0x48;
 	check_end(walk(), count + 1, WIRE_END_ROOT);
-	assert_true(reads <= 2 * count); /* one for the return address, one for the pc's rule */
+	/* one for the return address, one for the pc's rule */
+	assert_true(reads <= 2 * count);
 }
 
 static void test_offsets_that_are_no_whole_words(void **state)

@@ -15,7 +15,8 @@
 
 #define PAGE 4096u
 
-static uintptr_t *pages; /* a readable page, then an unreadable one */
+/* a readable page, then an unreadable one */
+static uintptr_t *pages;
 static struct unwind_window window;
 
 static int setup(void **state)
@@ -70,7 +71,8 @@ static void test_what_cannot_be_read(void **state)
 		assert_int_equal(value, 77);
 		assert_int_equal(errno, 0);
 	}
-	check_word(PAGE / 8 - 1); /* a failed read does not change the window */
+	/* a failed read does not change the window */
+	check_word(PAGE / 8 - 1);
 }
 
 static void test_words_at_any_alignment(void **state)

@@ -64,7 +64,8 @@ static void test_frame_pointers_that_are_none(void **state)
 		registers.r[FP] = wrong[i];
 		check_end(walk(), 1, WIRE_END_LOST);
 	}
-	stack[33] = 0; /* return address 0, but a caller's frame pointer */
+	/* return address 0, but a caller's frame pointer */
+	stack[33] = 0;
 	registers.r[FP] = (uintptr_t)(stack + 32);
 	check_end(walk(), 1, WIRE_END_LOST);
 	assert_int_equal(reads, 0);
@@ -87,7 +88,8 @@ static void test_records_that_lead_behind_no_call(void **state)
 	stack[9] = text + 0x48;
 	check_end(walk(), 1, WIRE_END_LOST);
 	put_call(stack[5]);
-	check_end(walk(), 3, WIRE_END_ROOT); /* the second record need not follow a call */
+	/* the second record need not follow a call */
+	check_end(walk(), 3, WIRE_END_ROOT);
 	code_end = text;
 	check_end(walk(), 2, WIRE_END_LOST);
 	code_end = NO_MODULE;
@@ -97,7 +99,8 @@ static void test_records_that_lead_behind_no_call(void **state)
 	registers.r[PC] = text + 0x200;
 	stack[5] = text + 0x300;
 	check_end(walk(), 3, WIRE_END_ROOT);
-	stack[5] = text + 0x20; /* code with call-frame information must have */
+	/* code with call-frame information must have */
+	stack[5] = text + 0x20;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
@@ -117,9 +120,11 @@ static void test_a_zero_frame_pointer(void **state)
 	ADD_FDE(0, 0x40, CFI_NOP);
 	finish();
 	registers.r[PC] = text;
-	stack[0] = text + 0x80; /* a module's code without call-frame information */
+	/* a module's code without call-frame information */
+	stack[0] = text + 0x80;
 	check_end(walk(), 2, WIRE_END_ROOT);
-	stack[0] = NO_MODULE + 0x80; /* generated code, also at the top of the stack */
+	/* generated code, also at the top of the stack */
+	stack[0] = NO_MODULE + 0x80;
 	registers.r[SP] = (uintptr_t)(stack + 62);
 	stack[62] = stack[0];
 	check_end(walk(), 2, WIRE_END_LOST);
@@ -152,7 +157,8 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 
 	(void)state;
 	ADD_FDE(0, 0x40, CFI_NOP);
-	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16); /* interrupted where the CFA is in register 0 */
+	/* interrupted where the CFA is in register 0 */
+	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16);
 	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
 	finish();
 
@@ -213,7 +219,8 @@ static void test_c_below_go(void **state)
 	registers.r[FP] += 4;
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
-	registers.r[PC] = text + 0x200; /* not at a call, so the register may be in use */
+	/* not at a call, so the register may be in use */
+	registers.r[PC] = text + 0x200;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
@@ -329,7 +336,8 @@ static void test_what_is_no_stack_of_haskell(void **state)
 	put_frame_table(text + 0x240, HASKELL_RET_BCO, 1);
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
-	put_frame_table(text + 0x280, 0x90909090, 2); /* a single valid frame is not accepted */
+	/* a single valid frame is not accepted */
+	put_frame_table(text + 0x280, 0x90909090, 2);
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
 	put_frame_table(text + 0x2c0, HASKELL_STOP, 1);

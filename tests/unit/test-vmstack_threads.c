@@ -161,7 +161,8 @@ static void sessions_begin_and_end_meanwhile(void **state)
 
 /* ---- a call held up in the middle, where it reads the host's memory -------------------------- */
 
-static char *held_page; /* a frame's name; unreadable until let_go */
+/* a frame's name; unreadable until let_go */
+static char *held_page;
 static uint32_t is_held, let_go, has_stopped; /* atomic */
 
 static void hold(int signal)

@@ -23,7 +23,8 @@
 #define MS    1000000ULL
 #define DUE   (1000 * MS) /* when the first observation was due */
 #define LATE  (100 * US)  /* its delay */
-#define WAITS (50 * MS)	  /* time since the thread's observation before */
+/* time since the thread's observation before */
+#define WAITS (50 * MS)
 
 static uint64_t clock_ns, slept_ns, ready_ns, unknown_ns;
 
@@ -155,7 +156,8 @@ static void nothing_is_told_of_others(void **state)
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
 	look_twice(2, 80 * US, true); /* slept twice meanwhile */
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
-	look_twice(1, LATE + 1, true); /* was ready before the observation was due */
+	/* was ready before the observation was due */
+	look_twice(1, LATE + 1, true);
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
 	look_twice(1, 80 * US, false); /* runs on */
 	assert_int_equal(slept_ns + unknown_ns, 0);

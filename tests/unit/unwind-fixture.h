@@ -17,10 +17,12 @@
 static uintptr_t other_stack[96];
 static unsigned reads, finds, code_reads;
 static struct unwind_module made;
-static uintptr_t text; /* address of the module's code, at IMAGE_CODE */
+/* address of the module's code, at IMAGE_CODE */
+static uintptr_t text;
 static uintptr_t code_end; /* addresses from here on are not code */
 
-#define NO_MODULE       0x10000 /* address of generated code, in no module */
+/* address of generated code, in no module */
+#define NO_MODULE       0x10000
 #define GENERATED_BYTES 4096u
 
 static uint8_t generated[GENERATED_BYTES];
@@ -73,7 +75,8 @@ static uintptr_t stack_and_gap[128];
 static uintptr_t *const stack = stack_and_gap;
 static struct arch_registers registers;
 static uint64_t frames[WIRE_MAX_DEPTH];
-static unsigned kept __attribute__((unused)); /* a preserved register other than sp and fp */
+/* a preserved register other than sp and fp */
+static unsigned kept __attribute__((unused));
 
 /* The CIE's row: CFA = sp + 8, return address at CFA - 8, as after a call on x86. */
 static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)

@@ -54,7 +54,8 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 struct oracle_stack {
 	unsigned frames;
 	enum wire_end end;
-	uintptr_t pc[ORACLE_FRAMES]; /* addresses to look up, innermost first */
+	/* addresses to look up, innermost first */
+	uintptr_t pc[ORACLE_FRAMES];
 	bool by_fp[ORACLE_FRAMES];
 };
 
