@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Input for tests of the aggregator: an arena whose rings a test writes as a signal handler would,
- * and batches that it makes by hand.
+ * Input for tests of the aggregator: an arena whose rings a test fills as the sampling signal's
+ * handler would, and batches that a test makes by hand.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FIXTURE_H
 #define TESTS_UNIT_AGGREGATE_FIXTURE_H
@@ -22,7 +22,7 @@
 
 #define AGGREGATE_IMAGE 7ULL
 
-/* bytes that may wait in one thread's ring; less than a block */
+/* bytes that may wait in one thread's ring; less than a block of the arena */
 #define AGGREGATE_RING_BYTES (60u << 10)
 
 /* Make an arena and have this process's sampler write to it. Free it with free(). */
@@ -38,7 +38,9 @@ static inline void *aggregate_arena(void)
 	return arena;
 }
 
-/* Return the thread that writes ring @index. Claim a free ring for AGGREGATE_IMAGE. */
+/*
+ * Return the thread that owns ring @index. If the ring is free, claim it for AGGREGATE_IMAGE first.
+ */
 static inline struct sampler_thread *aggregate_thread(uint32_t index)
 {
 	struct sampler_thread *thread = &sampler_threads[index];
@@ -57,7 +59,7 @@ static inline struct sampler_thread *aggregate_thread(uint32_t index)
 	return thread;
 }
 
-/* Returns the bytes that wait for the reader. */
+/* Returns the number of bytes in ring @index that the reader has not taken yet. */
 static inline uint64_t ring_waiting(void *arena, uint32_t index)
 {
 	return wire_ring(arena, index)->written - wire_ring(arena, index)->taken;
@@ -100,7 +102,9 @@ static inline void batch_begin(struct batch_maker *maker, uint32_t tid, const ch
 	maker->time_ns = 1000;
 }
 
-/* Append a record. Returns it, so that the caller can change the other fields. */
+/*
+ * Append a record to the batch. Returns the record, so that the caller can change its other fields.
+ */
 static inline struct wire_sample *batch_add(struct batch_maker *maker, uint32_t thread,
 	uint32_t weight, const uint64_t *frames, unsigned n)
 {

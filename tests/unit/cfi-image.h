@@ -32,7 +32,7 @@ struct image_cie {
 	const char *augmentation;
 	const uint8_t *augmentation_data;
 	unsigned augmentation_bytes;
-	/* encoding of the pointers in FDEs, if augmentation_data has it */
+	/* pointer encoding of the FDEs; used if augmentation_data contains it */
 	uint8_t encoding;
 	unsigned code_align;
 	int data_align;
@@ -80,7 +80,9 @@ static inline void image_close(struct image *image, uint32_t record)
 	memcpy(image->bytes + record, &length, 4);
 }
 
-/* Add a CIE. Returns its offset, for image_fde(). Its alignments must fit one byte of LEB128. */
+/*
+ * Add a CIE. Returns its offset, for image_fde(). The alignments must each fit one byte of LEB128.
+ */
 static inline uint32_t image_cie(struct image *image, const struct image_cie *cie)
 {
 	uint32_t record = image->used;
@@ -118,7 +120,9 @@ static inline void image_pointer(struct image *image, unsigned encoding, uintptr
 	image_number(image, address, widths[encoding & 15]);
 }
 
-/* Add an FDE for code at IMAGE_CODE + [@begin, @begin + @bytes), in order of address. */
+/*
+ * Add an FDE for the code at IMAGE_CODE + [@begin, @begin + @bytes). Call this in order of address.
+ */
 static inline void image_fde(struct image *image, uint32_t cie, const struct image_cie *described,
 	uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Compare the frames found by a walk from the end of a chain of stubs with those it must find. */
+/* Compare the frames that a walk out of a chain of stubs found with the frames of the chain. */
 #ifndef TESTS_UNIT_CHAIN_WALK_H
 #define TESTS_UNIT_CHAIN_WALK_H
 
 #include "tests/unit/stub-chain.h"
 
-/* Frames that a walk has found: stubs of the chain from the innermost on, and call_chain(). */
+/* The result of a walk out of the chain, from the innermost stub to call_chain(). */
 struct seen {
 	int next;    /* index of the stub that must follow */
 	int wrong;   /* a stub was out of order */
@@ -24,7 +24,7 @@ static __attribute__((noinline)) int call_chain(int (*leaf)(void))
 	return chain_call(leaf) + 1;
 }
 
-/* Note the frame at @pc. @is_exact: @pc is an interrupted pc, not a return address. */
+/* Count the frame at @pc. @is_exact is set if @pc is the interrupted pc, not a return address. */
 static inline void look(struct seen *seen, uintptr_t pc, int is_exact)
 {
 	int index = chain_index(pc + !!is_exact);
@@ -36,8 +36,8 @@ static inline void look(struct seen *seen, uintptr_t pc, int is_exact)
 }
 
 /*
- * Number of frames in the chain: stubs, targets, and call_chain() if the compiler gave it a frame.
- * Counted by following the frame pointers from the last target.
+ * Frames in the chain: stubs, targets, and call_chain() if the compiler gave it a frame.
+ * learn_frames() counts them by following the frame pointers from the last target.
  */
 static int chain_frames;
 

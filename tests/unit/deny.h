@@ -21,7 +21,10 @@ static inline int deny_by(struct sock_filter *code, unsigned short length)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Make @call fail with EPERM from now on. Returns 0, or nonzero if no filter can be installed. */
+/*
+ * Make the system call @call fail with EPERM in this process. Returns 0, or nonzero if no filter
+ * can be installed.
+ */
 static inline int deny_call(unsigned call)
 {
 	struct sock_filter code[] = {
@@ -35,8 +38,8 @@ static inline int deny_call(unsigned call)
 }
 
 /*
- * Make mprotect() with PROT_EXEC fail with EACCES from now on, as PR_SET_MDWE does; also
- * memfd_create() if @memfd is set. Returns 0, or nonzero if no filter can be installed.
+ * Make mprotect() with PROT_EXEC fail with EACCES in this process, as PR_SET_MDWE does; if @memfd
+ * is set, make memfd_create() fail too. Returns 0, or nonzero if no filter can be installed.
  */
 static inline int deny_executable(int memfd)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of the symbol readers: shared libraries, built by the system's compiler in a temporary
+ * For tests of the symbol readers: build shared libraries with the system's compiler in a temporary
  * folder.
  */
 #ifndef TESTS_UNIT_ELF_FIXTURE_H
@@ -30,7 +30,7 @@ __attribute__((format(printf, 1, 2))) static void fixture_run(const char *format
 	}
 }
 
-/* Returns the path of a file in the folder; valid during the next seven calls. */
+/* Returns the path of a file in the folder. The text stays valid during the next seven calls. */
 static inline const char *fixture_path(const char *name)
 {
 	static char paths[8][256];
@@ -79,7 +79,7 @@ static int fixture_teardown(void **state)
 	return 0;
 }
 
-/* Returns the address that nm prints for @name in the folder's @file; 0 if there is none. */
+/* Returns the address that nm prints for @name in @file of the folder; 0 if nm prints none. */
 static inline uint64_t fixture_address(const char *file, const char *name)
 {
 	char command[512], line[256];

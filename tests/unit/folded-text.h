@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compare a call tree with folded stacks. */
+/* Compare a call tree with expected folded stacks. */
 #ifndef TESTS_UNIT_FOLDED_TEXT_H
 #define TESTS_UNIT_FOLDED_TEXT_H
 
@@ -13,7 +13,7 @@
 
 #include "cli/formats/folded.h"
 
-/* Check that @tree, which is finished, is written as the folded stacks @wanted. */
+/* Check that the finished tree @tree is written as the folded stacks @wanted. */
 static inline void check_tree(const struct calltree *tree, const char *wanted)
 {
 	char *written = NULL;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values that HotSpot of several releases publishes for the entries that hotspot_tables.c looks
- * up, printed by tests/setup/hotspot_fixture.py. JDK 28 was an early access build.
+ * The offsets and constants that HotSpot of several JDK releases publishes in its vmStructs tables,
+ * for the entries that hotspot_tables.c reads. tests/setup/hotspot_fixture.py prints this file. JDK
+ * 28 was an early access build.
  */
 #ifndef TESTS_UNIT_HOTSPOT_FIXTURE_H
 #define TESTS_UNIT_HOTSPOT_FIXTURE_H
 
-/* Special values of `declared` and `value`: a type's size, a constant, a static variable. */
+/* Special values: SIZE and CONSTANT stand in `declared`, STATIC stands in `value`. */
 #define SIZE	 "size"
 #define CONSTANT "constant"
 #define STATIC	 (-1)
@@ -17,7 +18,7 @@ struct hotspot_entry {
 	int value;
 };
 
-/* Entries that are equal in all releases. */
+/* Entries whose values are equal in all JDK releases. */
 static const struct hotspot_entry jdk_common[] = {
 	{"ConstantPool", "_pool_holder", "InstanceKlass*", 24},
 	{"Klass", "_name", "Symbol*", 24},

@@ -13,11 +13,14 @@
 
 #include <cmocka.h>
 
-/* the system lacks a feature that the test needs */
+/* result of a body that cannot be tested here, because the system lacks a feature */
 #define CANNOT 99
 #define CHILD_LIFE_S 30
 
-/* Run @body in a child for at most CHILD_LIFE_S. Returns its result, or 1000 + a fatal signal. */
+/*
+ * Run @body in a child process, for at most CHILD_LIFE_S seconds. Returns what @body returned, or
+ * 1000 + the signal that killed the child.
+ */
 static inline int in_child(int (*body)(void))
 {
 	pid_t child = fork();

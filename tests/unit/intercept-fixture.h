@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of intercept stubs: a host's interrupt function, which counts its calls and runs a
- * test's code, and ticks that a test raises itself.
+ * For tests of intercept stubs: an interrupt function of the host, which counts its calls and runs
+ * a test's code; and raise_ticks(), by which a test raises ticks itself.
  */
 #ifndef TESTS_UNIT_INTERCEPT_FIXTURE_H
 #define TESTS_UNIT_INTERCEPT_FIXTURE_H
@@ -18,7 +18,7 @@
 
 static unsigned checks;		  /* calls of the host's function */
 static uint32_t checked_ticks;	  /* the sum of their ticks */
-/* code to run in the host's function; NULL for none */
+/* code that on_interrupt() runs; NULL for none */
 static void (*in_check)(void);
 
 static void on_interrupt(void *context, uint32_t ticks)
@@ -30,7 +30,10 @@ static void on_interrupt(void *context, uint32_t ticks)
 		in_check();
 }
 
-/* Raise ticks as the timer does. The timer is idle, because no thread is registered. */
+/*
+ * Raise ticks as the timer thread does. The timer itself raises none, because no thread is
+ * registered.
+ */
 static inline void raise_ticks(uint32_t ticks)
 {
 	flameprof_interrupt_ticks += ticks;
@@ -47,7 +50,7 @@ static inline void fixture_begin(void (*function)(void))
 	flameprof_interrupt_ticks = 0;
 }
 
-/* Return the stub of @original. Skips the test if stubs are not possible. */
+/* Return the intercept stub of @original. Skips the test if this system allows no stubs. */
 static inline flameprof_function *fixture_stub(
 	flameprof_function *original, const char *name, unsigned stack_words)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of ticks: a host's function that adds up its ticks; finding timer threads in /proc. */
+/*
+ * For tests of interrupt ticks: an interrupt function that adds up its ticks, and a search for the
+ * timer's threads in /proc.
+ */
 #ifndef TESTS_UNIT_INTERRUPT_FIXTURE_H
 #define TESTS_UNIT_INTERRUPT_FIXTURE_H
 
@@ -15,7 +18,7 @@
 #define PERIOD_NS 2000000ULL
 #define PERIOD_MS (PERIOD_NS / 1000000)
 
-/* Calls of the host's function in this thread, and the sum of their ticks. */
+/* Calls of count_calls() in this thread, and the sum of their ticks. */
 static __thread uint32_t calls_seen;
 static __thread uint64_t ticks_seen;
 
@@ -38,7 +41,7 @@ static inline uint32_t ticks_now(void)
 	return __atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_ACQUIRE);
 }
 
-/* Wait until this thread has @ticks ticks that no check has taken yet. */
+/* Wait until at least @ticks ticks are pending for this thread, at most PATIENCE_MS. */
 static inline void await_ticks(uint32_t ticks)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
@@ -75,7 +78,7 @@ static inline int has_own_name(const char *tid)
 	return !strcmp(name, "flameprof\n");
 }
 
-/* Count the timer threads of this process; *@tid gets the tid of one. */
+/* Count the timer threads of this process. Sets *@tid to the tid of one of them. */
 static inline unsigned timers_now(int *tid)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -102,7 +105,10 @@ static inline void await_timers(unsigned count)
 	assert_int_equal(timers_now(NULL), count);
 }
 
-/* End a child process if @condition is false: its parent does not see cmocka's assertions. */
+/*
+ * End a child process with an error if @condition is false, because cmocka's assertions do not
+ * reach the parent.
+ */
 #define CHILD_EXPECTS(condition)                                                                   \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The unwinding core as the sampler's handler uses it, but with absolute addresses as frames. */
+/*
+ * Instantiate the unwinding core as the sampling signal's handler does, but with absolute addresses
+ * as frames.
+ */
 #ifndef TESTS_UNIT_OWN_CORE_H
 #define TESTS_UNIT_OWN_CORE_H
 
@@ -12,7 +15,9 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 
 	if (error)
 		error = region_resolve(pc, 0, out);
-	/* Frames become addresses. The cache of rows works with any bias. */
+	/*
+	 * With bias 0 a frame is an absolute address. The cache of unwind rows works with any bias.
+	 */
 	out->bias = 0;
 	return error;
 }

@@ -26,7 +26,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Read a profile with the result @wanted. Returns the finished tree, or NULL after an error. */
+/*
+ * Read a profile from @bytes and check that the reader returns @wanted. Returns the finished tree,
+ * or NULL after an error.
+ */
 static struct calltree *read_bytes(const void *bytes, size_t count, const char *type, int wanted)
 {
 	const struct input_request request = {.sample_type = type};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of queue.c: a queue, an arena, and common operations on them. */
+/* For tests of queue.c: a queue, an arena, and operations that several tests use on them. */
 #ifndef TESTS_UNIT_QUEUE_FIXTURE_H
 #define TESTS_UNIT_QUEUE_FIXTURE_H
 
@@ -46,7 +46,7 @@ static inline void limit(struct fixture *f, size_t bytes)
 		queue_init(&f->queue, bytes, f->arena, WIRE_BLOCKS_MIN, AGGREGATE_IMAGE), 0);
 }
 
-/* Returns the number of samples in @batch, whose time stamps must be @first, @first + 1, ... */
+/* Check that the samples in @batch have the times @first, @first + 1, ... Returns their number. */
 static inline unsigned count_batch(const struct batch *batch, uint64_t first)
 {
 	unsigned n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pseudo-random numbers (64-bit xorshift), the same ones in each run. */
+/* Pseudo-random numbers (64-bit xorshift). The sequence is equal in every run of a test. */
 #ifndef TESTS_UNIT_RANDOM_H
 #define TESTS_UNIT_RANDOM_H
 

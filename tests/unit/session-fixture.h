@@ -24,7 +24,7 @@
 #include "libprof/session/session.h"
 
 /*
- * Skip tests that ThreadSanitizer breaks: it delays signals until the thread makes an intercepted
+ * Skip a test that ThreadSanitizer breaks: it delays signals until the thread makes an intercepted
  * call, hides the sender of a signal, and knows only threads of pthread_create().
  */
 static inline void skip_under_tsan(void)
@@ -34,15 +34,15 @@ static inline void skip_under_tsan(void)
 }
 
 /*
- * qemu-user lists a thread of its own among the process's, and runs only threads made as
- * pthread_create() makes them.
+ * Returns whether qemu-user runs this program. qemu-user lists a thread of its own among the
+ * process's threads, and can only run threads that are made as pthread_create() makes them.
  */
 static inline int is_emulated(void)
 {
 	return getenv("TEST_EMULATED") != NULL;
 }
 
-/* long enough for a machine with much other work */
+/* ms; long enough for a machine with much other work */
 #define PATIENCE_MS 30000
 
 static inline uint64_t now_ns(void)
@@ -61,7 +61,10 @@ static inline uint64_t own_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Use @ms of CPU time. Elapsed time would not do: on a busy machine it yields few samples. */
+/*
+ * Use @ms of CPU time. Waiting for elapsed time is not enough: on a busy machine it yields few
+ * samples.
+ */
 static inline void burn_ms(unsigned ms)
 {
 	uint64_t until_ns = own_cpu_ns() + ms * 1000000ULL;
@@ -110,8 +113,8 @@ static inline void burner_end(struct burner *burner)
 }
 
 /*
- * Sample 5000 times a second of elapsed time, as in flamerun's other tests: a second then yields
- * thousands of samples, however long the kernel's tick is.
+ * Sample 5000 times per second of elapsed time, so that a second yields thousands of samples even
+ * if the kernel's timer tick is long.
  */
 static const struct flameprof_options often = {.rate = 5000};
 
@@ -133,7 +136,7 @@ static inline struct flameprof_profile_summary info_of(const struct flameprof_pr
 	return info;
 }
 
-/* Returns the profile's weight and frees the profile. */
+/* Free the profile. Returns its weight. */
 static inline uint64_t take_weight(struct flameprof_profile *profile)
 {
 	uint64_t weight = info_of(profile).weight;
@@ -143,9 +146,9 @@ static inline uint64_t take_weight(struct flameprof_profile *profile)
 }
 
 /*
- * Keep the worker from adding batches until session.counts_lock is unlocked: it needs this lock for
- * each batch. A batch that it has already begun may still be added. The CPU time used here puts
- * samples into a ring, so that there is another batch to make.
+ * Keep the worker thread from adding batches until session.counts_lock is unlocked: it needs this
+ * lock for each batch. A batch that it has already begun may still be added. The CPU time used here
+ * puts samples into a ring, so that the worker has another batch to make.
  */
 static inline void hold_worker_up(void)
 {
@@ -187,7 +190,8 @@ static inline uint64_t dropped_weight(const struct flameprof_counters *diagnosti
 }
 
 /*
- * Returns the weight dropped since the last call: if the worker is late, rings may have been full.
+ * Returns the weight that was dropped since the last call. Rings may fill up if the worker thread
+ * is late.
  */
 static inline uint64_t dropped_meanwhile(void)
 {
@@ -196,7 +200,7 @@ static inline uint64_t dropped_meanwhile(void)
 	return dropped_weight(&counts);
 }
 
-/* Returns the number of timer expiries in this session that reached a handler. */
+/* Returns the number of timer expiries in this session for which the signal's handler ran. */
 static inline uint64_t delivered(void)
 {
 	return __atomic_load_n(&sampler.slot->delivered, __ATOMIC_ACQUIRE);
@@ -224,7 +228,7 @@ static inline void await_status(enum flameprof_status status)
 	assert_int_equal(flameprof_status(), status);
 }
 
-/* Fail if a test left a profiler running. */
+/* Fail if a test left its profiling session running. */
 static inline int no_session_left(void **state)
 {
 	(void)state;

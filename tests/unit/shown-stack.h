@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of runtimes: write a walk's stack as a line of text. A native frame is a letter, the
- * offset in its module; a language frame is the name that its word was made with.
+ * For tests of language runtimes: write a walk's stack as a line of text. A native frame is written
+ * as a letter, which is its offset in its module; a language frame is written by the name passed to
+ * shown_word().
  */
 #ifndef TESTS_UNIT_SHOWN_STACK_H
 #define TESTS_UNIT_SHOWN_STACK_H
@@ -19,7 +20,10 @@ struct shown_stack {
 	char names[SHOWN_NAMES][64], text[4096];
 };
 
-/* Returns a word for a language frame of this name. Names after SHOWN_NAMES share one word. */
+/*
+ * Returns the frame word of a language frame with this name. After SHOWN_NAMES names, all further
+ * names share one word.
+ */
 __attribute__((format(printf, 2, 3))) static inline uint64_t shown_word(
 	struct shown_stack *shown, const char *format, ...)
 {

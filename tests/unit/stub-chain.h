@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of publishing: a chain of three stubs, each called through the one before. The chain
- * ends in a function, or, if the stubs are intercepts, in the last stub's tick check. Also reads
- * this process's perf map.
+ * For tests of publishing: a chain of three stubs, each called through the previous stub. The
+ * innermost call is a function's or, if the stubs are intercepts, the tick check of the last stub.
+ * Also reads this process's perf map.
  */
 #ifndef TESTS_UNIT_STUB_CHAIN_H
 #define TESTS_UNIT_STUB_CHAIN_H
@@ -66,7 +66,7 @@ static inline void chain_drop(void)
 	chain_arena = NULL;
 }
 
-/* the leaf, if the tick check shall call it; else NULL */
+/* the leaf function, if the tick check shall call it; else NULL */
 static int (*chain_in_check)(void);
 
 static inline void chain_on_interrupt(void *context, uint32_t ticks)
@@ -85,7 +85,10 @@ static inline int chain_raise(void)
 	return 0;
 }
 
-/* Make the chain of intercept stubs, all of one original. Intercepts are never freed. */
+/*
+ * Make the chain of intercept stubs that all call the same original function. Intercepts are never
+ * freed.
+ */
 static inline void chain_make_intercepts(void)
 {
 	char name[] = "chain_0";
@@ -103,7 +106,7 @@ static inline void chain_make_intercepts(void)
 
 /*
  * Call @leaf through the chain: CHAIN + 1 frames of chain_step() and CHAIN frames of stubs lead to
- * it. If the tick check calls @leaf, the innermost chain_step() has already returned.
+ * @leaf. If the tick check calls @leaf, the innermost chain_step() has already returned.
  */
 static inline int chain_call(int (*leaf)(void))
 {
@@ -136,7 +139,7 @@ static inline void map_remove(pid_t pid)
 	unlink(path);
 }
 
-/* Return the perf map of @pid as text, or NULL if there is none. Owned by the caller. */
+/* Return the text of the perf map of @pid, owned by the caller; NULL if there is none. */
 static inline char *map_text(pid_t pid)
 {
 	char path[64];
@@ -156,7 +159,10 @@ static inline char *map_text(pid_t pid)
 	return text;
 }
 
-/* Count the lines of @text that are "START SIZE @name". If @start is NULL, any START counts. */
+/*
+ * Count the lines of @text that read "START SIZE @name". If @start is NULL, START can be any
+ * address.
+ */
 static inline unsigned map_count(const char *text, const void *start, const char *name)
 {
 	unsigned count = 0;

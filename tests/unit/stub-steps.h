@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stubs of several shapes and stop after every instruction in the stub, its target, and an
- * intercept stub's slow half. Include this in one file of a test, which walks the stack in step().
+ * Call stubs of several shapes and stop after every instruction in the stub, in its target, and in
+ * arch_intercept_slow(). Include this header in only one file of a test, which defines step() to
+ * walk the stack.
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H
@@ -22,24 +23,23 @@
 #define STEPS_WORK 1
 
 enum step_place {
-	/* in the caller, or in other functions that it calls */
-	STEP_OUTSIDE,
+	STEP_OUTSIDE, /* in the caller or its other callees */
 	STEP_IN_STUB,
 	STEP_IN_TARGET,
 	STEP_IN_SLOW, /* arch_intercept_slow() */
 };
 
-/* Defined by the test: called before each instruction with the registers. */
+/* Called before each instruction with the interrupted registers. The test defines this function. */
 static void step(enum step_place place, const ucontext_t *context);
 
 static struct flameprof_arena *step_arena;
 static struct flameprof_code_info step_stub;
-/* offsets of stub instructions at which a step was made */
+/* bytes of the stub at which an instruction began that was stepped over */
 static uint8_t step_seen[512];
 static unsigned steps_in_stub, steps_in_target, steps_in_slow;
 /* The stub's return address and the stack pointer, read at the stub's entry. */
 static uintptr_t step_return, step_sp;
-/* The frame pointer at the stub's entry; it is the caller's. */
+/* The frame pointer at the stub's entry, which is still the caller's frame pointer. */
 static uintptr_t step_fp;
 
 static __attribute__((noinline)) uint64_t step_target(uint64_t a,
@@ -58,7 +58,7 @@ struct step_stack {
 	uintptr_t pc[STEP_FRAMES]; /* to look up, innermost first */
 };
 
-/* Frames outside the stub's caller, as the unwinding core found them before the call. */
+/* Frames outside the stub's caller, found by the unwinding core before the stub was called. */
 static struct step_stack step_outer;
 static int step_outer_known;
 static unsigned step_complaints;
@@ -73,13 +73,19 @@ static void step_complain(const char *who, enum step_place place, const struct s
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-/* Does @function contain @pc? Call-frame information has the beginning of each function. */
+/*
+ * Returns whether @pc is in @function. Call-frame information gives the start of the function at
+ * @pc.
+ */
 static int step_is_in(uintptr_t pc, const void *function)
 {
 	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == function;
 }
 
-/* Is the stack complete: target or slow half if one runs, stub, caller, and all frames outside? */
+/*
+ * Returns whether the stack has all its frames: the target or arch_intercept_slow() if one of them
+ * runs, then the stub, its caller, and all frames outside.
+ */
 static int step_is_whole(enum step_place place, const struct step_stack *stack)
 {
 	unsigned at = 0;
@@ -95,7 +101,10 @@ static int step_is_whole(enum step_place place, const struct step_stack *stack)
 	return !memcmp(&stack->pc[at], step_outer.pc, step_outer.frames * sizeof(step_outer.pc[0]));
 }
 
-/* Remember the frames outside the caller. The call changes none of them, only the caller's pc. */
+/*
+ * Save the frames outside the caller. During the call these frames do not change, only the caller's
+ * pc does.
+ */
 static void step_remember_outer(const struct step_stack *stack)
 {
 	step_outer.frames = stack->frames - 1;
@@ -139,7 +148,7 @@ enum step_kind {
 	STEP_INTERCEPT_TICK, /* while a tick is due */
 };
 
-/* Shapes of stubs, and the number of their instructions. */
+/* The shapes of stubs to step through, and the number of instructions of each stub. */
 struct step_shape {
 	enum step_kind kind;
 	struct flameprof_signature signature;
@@ -158,7 +167,10 @@ static flameprof_function *step_new_stub(const struct step_shape *shape)
 	return flameprof_stub_new(step_arena, "stepped", 1);
 }
 
-/* Step through a call of a stub of this shape. Returns the number of different pcs in the stub. */
+/*
+ * Step through a call of a stub of this shape. Returns the number of different addresses in the
+ * stub at which it stopped.
+ */
 static __attribute__((noinline)) unsigned steps_through(const struct step_shape *shape)
 {
 	struct sigaction action = {.sa_sigaction = step_on_trap, .sa_flags = SA_SIGINFO};
@@ -194,7 +206,10 @@ static const struct step_shape step_shapes[] = {
 	{STEP_INTERCEPT_TICK, {.stack_words = 20}, 31},
 };
 
-/* fewest steps in arch_intercept_slow() for one tick; code for other save formats does not run */
+/*
+ * fewest steps in arch_intercept_slow() for one tick; its code for the CPU's other register save
+ * formats does not run
+ */
 #define STEP_SLOW_LEAST 50u
 
 static inline int step_slow_is_whole(const struct step_shape *shape)

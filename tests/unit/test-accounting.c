@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Which CPU time is credited on which frame, and which time counts as due but stays unexplained. */
+/*
+ * On which frame the accounting credits CPU time without samples, and which CPU time stays due but
+ * is not credited.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,15 +16,18 @@
 #include "cli/profile/accounting.h"
 
 #define MS  1000000ull
-/* the pid of flamerun's own child in all trees here */
+/* pid of flamerun's own child in all profiles of this file */
 #define OWN 100
 
-/* An image that has reported its end. Times are in ms of its process's CPU clock. */
+/*
+ * A process image (one exec or fork) that has reported its end. Times are in ms of its process's
+ * CPU clock.
+ */
 struct life {
 	uint64_t id, parent; /* image ids */
 	uint32_t pid, ppid;
 	uint64_t born, start, end;
-	/* CPU time of children that it waited for */
+	/* ms of CPU time of children that the image waited for */
 	uint64_t children;
 	const char *exe;
 };
@@ -45,7 +51,7 @@ static struct profile_image *live(struct flameprof_profile *profile, const struc
 	return image;
 }
 
-/* Returns the weight credited to image @id on @frame; 0 stands for WIRE_FRAME_UNSAMPLED. */
+/* Returns the weight credited to image @id on @frame; @frame 0 stands for WIRE_FRAME_UNSAMPLED. */
 static uint64_t below(struct flameprof_profile *profile, uint64_t id, uint64_t frame)
 {
 	uint32_t image = profile_image(profile, id);
@@ -88,14 +94,17 @@ static struct accounting compute(struct flameprof_profile *profile, enum account
 	return books;
 }
 
-/* The kernel's report on flamerun's own child; times in ms. */
+/* Returns the kernel's report on flamerun's own child. The parameters are in ms. */
 static struct accounting_child child_of(uint64_t cpu, uint64_t children)
 {
 	return (struct accounting_child){.pid = OWN, .cpu_ns = cpu * MS,
 		.children_ns = children * MS, .max_kib = 16384};
 }
 
-/* Make an exec'd image and its fork child, which used 100 and 10 ms before they were sampled. */
+/*
+ * Make a profile with an exec'd image and its fork child, which used 100 ms and 10 ms before they
+ * were sampled.
+ */
 static struct flameprof_profile *make(void)
 {
 	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
@@ -116,7 +125,7 @@ static void test_a_start_is_credited(void **state)
 	assert_int_equal(books.due, 500);
 	assert_int_equal(books.exec, 100);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
-	/* The start of a forked image is not credited as exec. */
+	/* CPU time before a forked image's first sample is not credited as exec. */
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(below(profile, 2, 0), 10);
 	assert_int_equal(books.exit, 0);
@@ -124,7 +133,10 @@ static void test_a_start_is_credited(void **state)
 	profile_free(profile);
 }
 
-/* A forked child continues in its parent's state, so only an exec'd image starts paused. */
+/*
+ * If sampling starts paused, the CPU time before the start is not credited. Only exec'd images
+ * start paused; a forked child keeps its parent's state.
+ */
 static void test_a_paused_start_is_left_out(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -140,7 +152,7 @@ static void test_a_paused_start_is_left_out(void **state)
 	profile_free(profile);
 }
 
-/* If an image was paused when it left, the CPU time of its exit counts as paused. */
+/* If sampling was paused when an image ended, the CPU time of the image's exit is not credited. */
 static void test_a_paused_end_is_left_out(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -166,7 +178,10 @@ static void test_no_start_by_another_clock(void **state)
 	profile_free(profile);
 }
 
-/* A traced program may have run before the tracer attached, so its first CPU time is no exec. */
+/*
+ * A traced program may have run before the tracer attached, so its CPU time before that is not
+ * credited as exec.
+ */
 static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -181,7 +196,7 @@ static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 	profile_free(profile);
 }
 
-/* Half a period or more is rounded up to one sample. */
+/* A credit is rounded to whole samples: half a period or more becomes one sample. */
 static void test_credit_is_rounded(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -193,7 +208,7 @@ static void test_credit_is_rounded(void **state)
 	profile_free(profile);
 }
 
-/* After an exec, the previous image's CPU time does not count as the new image's exec. */
+/* After an exec, CPU time that the previous image used is not credited as the new image's exec. */
 static void test_an_exec_is_followed(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -211,7 +226,10 @@ static void test_an_exec_is_followed(void **state)
 	profile_free(profile);
 }
 
-/* If an image left by exec and its successor is not known, later CPU time is not its exit. */
+/*
+ * If an image ended by exec and its successor is unknown, CPU time used later is not credited as
+ * the image's exit.
+ */
 static void test_who_went_on_did_not_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -225,7 +243,10 @@ static void test_who_went_on_did_not_exit(void **state)
 	profile_free(profile);
 }
 
-/* A child's exit is what its parent was charged for it beyond what the child had reported. */
+/*
+ * The exit of a child is the CPU time that its parent was charged for, minus the CPU time that the
+ * child had reported.
+ */
 static void test_an_exit_is_the_only_childs(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -240,7 +261,10 @@ static void test_an_exit_is_the_only_childs(void **state)
 	profile_free(profile);
 }
 
-/* Each image's children are compared with what the process was charged until that image left. */
+/*
+ * For each image of a process, compare its children's CPU time with the time that the process was
+ * charged for until that image ended.
+ */
 static void test_families_of_an_exec_chain(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -259,7 +283,10 @@ static void test_families_of_an_exec_chain(void **state)
 	profile_free(profile);
 }
 
-/* An image waits for a child of the image that it replaced. The child's CPU time counts once. */
+/*
+ * An image waits for a child that the previous image of its process had forked. The child's CPU
+ * time must count once.
+ */
 static void test_a_child_across_an_exec(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -275,7 +302,10 @@ static void test_a_child_across_an_exec(void **state)
 	profile_free(profile);
 }
 
-/* The exits of children of different programs are credited to their parent, not split up. */
+/*
+ * If children run different programs, the CPU time of their exits is credited to their parent as a
+ * whole.
+ */
 static void test_exits_of_several_names_are_the_parents(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -292,7 +322,9 @@ static void test_exits_of_several_names_are_the_parents(void **state)
 	profile_free(profile);
 }
 
-/* 2000 processes, each too short for a sample, are credited with their sum. */
+/*
+ * The CPU time of 2000 processes, each too short for a sample, is added up before it is credited.
+ */
 static void test_short_lives_add_up(void **state)
 {
 	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
@@ -315,12 +347,18 @@ static void test_short_lives_add_up(void **state)
 	assert_int_equal(books.due, 1250);
 	assert_int_equal(books.exec, 500);
 	assert_int_equal(books.exit, 200);
-	/* Time that the clocks of a process's threads do not cover is neither exec nor exit. */
+	/*
+	 * CPU time that no clock of the process's threads covers is credited neither as exec nor as
+	 * exit.
+	 */
 	assert_int_equal(books.credited, 100);
 	profile_free(profile);
 }
 
-/* The kernel's I/O workers have a frame, limited to the time that the threads did not use. */
+/*
+ * The kernel's I/O workers get a frame. Its weight is limited to the CPU time that the threads did
+ * not use.
+ */
 static void test_io_workers_have_a_box(void **state)
 {
 	for (uint64_t claimed = 70; claimed <= 700; claimed *= 10) {
@@ -341,7 +379,10 @@ static void test_io_workers_have_a_box(void **state)
 	}
 }
 
-/* killed_by is set only if the sampling signal killed the child before its image had ended. */
+/*
+ * killed_by must be set only if the sampling signal killed the child before its image had reported
+ * its end.
+ */
 static void test_who_is_killed_by_being_sampled(void **state)
 {
 	static const struct {
@@ -365,7 +406,10 @@ static void test_who_is_killed_by_being_sampled(void **state)
 	}
 }
 
-/* 500 ms are too much for exits, so a process was not sampled: its time is due but not credited. */
+/*
+ * 500 ms are too long for an exit, so a process must have run without samples: this time counts as
+ * due but is not credited.
+ */
 static void test_a_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -378,7 +422,7 @@ static void test_a_stranger_is_no_exit(void **state)
 	profile_free(profile);
 }
 
-/* Not even 1 ms is taken for exits if a child is known to have continued without the library. */
+/* If a child is known to have continued without the library, not even 1 ms is credited as exit. */
 static void test_a_known_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -390,7 +434,7 @@ static void test_a_known_stranger_is_no_exit(void **state)
 	profile_free(profile);
 }
 
-/* Returns half a tick in ms, rounded as the accounting does. */
+/* Returns half a kernel timer tick in ms, rounded as the accounting rounds it. */
 static uint64_t half_a_tick(void)
 {
 	struct timespec tick;
@@ -399,7 +443,10 @@ static uint64_t half_a_tick(void)
 	return (uint64_t)(tick.tv_nsec / 2 + 500000) / MS;
 }
 
-/* A killed process reported no CPU time: use its samples and what its parent was charged. */
+/*
+ * A killed process reported no CPU time. The accounting uses the weight of its samples and the time
+ * that its parent was charged for.
+ */
 static void test_who_was_killed(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -414,14 +461,20 @@ static void test_who_was_killed(void **state)
 	sample(profile, 2, 60);
 	profile_totals(profile)->counts.dropped = 40;
 	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
-	/* 118 - (10 + 40 + 60) = 8; for half a tick of it no timer was checked. */
+	/*
+	 * 8 = 118 - (10 + 40 + 60). Half a timer tick of it was used before the kernel checked a
+	 * timer.
+	 */
 	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);
 	assert_int_equal(books.exit, 8 - half_a_tick());
 	assert_int_equal(books.due, 508);
 	profile_free(profile);
 }
 
-/* Several killed threads used time without samples, so the exit is credited its usual length. */
+/*
+ * Several threads of a killed process used CPU time without samples. The exit is then credited with
+ * its usual length.
+ */
 static void test_a_killed_one_with_threads(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -440,7 +493,7 @@ static void test_a_killed_one_with_threads(void **state)
 	profile_free(profile);
 }
 
-/* A killed process that blocked the signal has no samples, so its clock counts. */
+/* A killed process that blocked the signal has no samples, so its CPU clock counts. */
 static void test_a_killed_one_without_samples(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -455,7 +508,7 @@ static void test_a_killed_one_without_samples(void **state)
 	profile_free(profile);
 }
 
-/* Weight that was sampled after the image reported its end does not count as exit. */
+/* Samples taken after the image reported its end do not count as exit. */
 static void test_samples_after_leaving(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -467,7 +520,7 @@ static void test_samples_after_leaving(void **state)
 	profile_free(profile);
 }
 
-/* Children that no process waited for are charged to no process, but their time is due. */
+/* CPU time of children that no process waited for is charged to no parent, but it counts as due. */
 static void test_nobody_waited(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -481,7 +534,10 @@ static void test_nobody_waited(void **state)
 	profile_free(profile);
 }
 
-/* A process whose parent is unknown may be part of an unexplained sum: count its time once. */
+/*
+ * The CPU time of a process with an unknown parent may already be part of an unexplained sum: count
+ * it once.
+ */
 static void test_a_grandchild_of_a_stranger(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -491,14 +547,17 @@ static void test_a_grandchild_of_a_stranger(void **state)
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 80});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
 	profile_free(profile);
-	/* Only the part that exceeds the unexplained sum is added. */
+	/* Only the part of the CPU time that exceeds the unexplained sum is added. */
 	profile = make();
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 100});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
 	profile_free(profile);
 }
 
-/* While the child still runs, there is no report of the kernel: the last read clocks count. */
+/*
+ * While flamerun's child still runs, the kernel has not reported on it: the CPU clocks read last
+ * count.
+ */
 static void test_it_still_runs(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -515,7 +574,7 @@ static void test_it_still_runs(void **state)
 	profile_free(profile);
 }
 
-/* A pid is reused: processes are distinguished by pid and start time, and so are their children. */
+/* A pid is used twice. Pid and start time together identify a process, also as a parent. */
 static void test_a_pid_is_used_again(void **state)
 {
 	struct flameprof_profile *profile = make();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Parsing of stores' addresses and times, and escaping of string literals in queries. */
+/* Parsing of addresses of stores and of times, and escaping of string literals in queries. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,10 @@ static void times(void **unused)
 	}
 }
 
-/* Decode a literal as a server does; @at is after the first quote. Returns its end. */
+/*
+ * Decode a string literal as a server does. @at points behind the first quote. Returns the
+ * literal's end.
+ */
 static const char *read_literal(const char *at, char *out)
 {
 	for (; *at != '\''; at++) {

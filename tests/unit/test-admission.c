@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which ELF files, made by hand, whole or damaged, a preloaded library can get into, and when the
- * kernel would set AT_SECURE. The last test asks the kernel itself, where that is possible.
+ * Which ELF files a preloaded library can be loaded into, and when the kernel sets AT_SECURE. The
+ * files are made by hand, whole or damaged. The last test compares the result with the kernel's own
+ * AT_SECURE.
  */
 #include <elf.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ enum {
 	SEGMENTS
 };
 
-/* The contents of a small program's file. */
+/* The contents of a small program's ELF file. */
 struct program {
 	ElfW(Ehdr) header;
 	ElfW(Phdr) segments[SEGMENTS];
@@ -126,14 +127,14 @@ static void static_programs(void **state)
 	refused(&program, "statically linked");
 	program.header.e_type = ET_EXEC;
 	refused(&program, "statically linked");
-	/* A static position independent executable is marked as one. */
+	/* DF_1_PIE distinguishes a static position-independent executable from a shared library. */
 	program.header.e_type = ET_DYN;
 	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_SONAME};
 	program.dynamic[1] = (ElfW(Dyn)){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE};
 	refused(&program, "statically linked");
 }
 
-/* Go's linker makes such programs if they use no cgo. */
+/* Go's linker makes programs that need no library if they use no cgo. */
 static void programs_that_need_no_library(void **state)
 {
 	struct program program = make_sound_program();
@@ -221,7 +222,10 @@ static void a_missing_loader_is_named(void **state)
 	assert_non_null(strstr(message.text, "'/none/ld-linux.so.9'"));
 }
 
-/* The kernel runs none of these files either, so damage must not be reported as another reason. */
+/*
+ * The kernel execs none of these damaged files either, so they must not be refused for another
+ * reason.
+ */
 static void damaged_files(void **state)
 {
 	const struct program whole = make_sound_program();
@@ -271,8 +275,7 @@ static void damaged_dynamic_sections_are_static_programs(void **state)
 /* ---- privilege ------------------------------------------------------------------------------- */
 
 #define NOBODY   65534
-/* an emulator runs this program, so the kernel cannot exec it */
-#define EMULATED 2
+#define EMULATED 2 /* the kernel cannot exec this program: qemu-user runs it */
 
 static const struct privilege_self user = {.uid = 1000, .euid = 1000, .gid = 1000, .egid = 1000};
 static const struct privilege_self root = {0};
@@ -336,7 +339,10 @@ static void our_own_ids(void **state)
 	assert_int_equal(decide((struct privilege_file){.mode = 0755}, odd), PRIVILEGE_OURSELVES);
 }
 
-/* Run a copy of this program with its mode and owner. Returns the AT_SECURE that the copy sees. */
+/*
+ * Run a copy of this program that keeps its mode and owner. Returns the AT_SECURE that the kernel
+ * gives the copy.
+ */
 static int kernels_answer(const char *copy)
 {
 	int status;
@@ -363,7 +369,10 @@ static void copy_self(int to)
 	close(from);
 }
 
-/* Only root can make set-id files of other owners; other users compare the plain modes only. */
+/*
+ * Only root can make set-id files of other owners. Other users compare the modes without set-id
+ * bits only.
+ */
 static void the_kernel_agrees(void **state)
 {
 	static const mode_t modes[] = {0755, 04755, 02755, 02745, 06755};
@@ -421,7 +430,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--at-secure"))
 		_exit(getauxval(AT_SECURE) !=
-			/* skips the leak checker, which fails under AT_SECURE */
+			/* the copy skips the leak checker, which fails under AT_SECURE */
 			0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Making and freeing stubs in large numbers: in many threads, a million, across forks. */
+/*
+ * Making and freeing stubs in large numbers: in many threads, a million in one arena, across forks.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -41,7 +43,7 @@ static struct flameprof_arena *new_arena(enum flameprof_stub_kind kind)
 	return arena;
 }
 
-/* Check what flameprof_lookup() returns at every byte of the stub. */
+/* Check that flameprof_lookup() finds the stub from every byte of its code. */
 static void check_stub(flameprof_function *stub, const char *name, uintptr_t payload)
 {
 	struct flameprof_code_info info;
@@ -92,7 +94,10 @@ static void test_frees_of_what_is_no_stub(void **state)
 	check_stub(stub, "s", 1);
 	flameprof_stub_free(arena, stub);
 	flameprof_stub_free(arena, stub);
-	/* After a double free, the slot is reused only once. */
+	/*
+	 * A double free must not put the slot (one stub's memory) into the list of free slots
+	 * twice.
+	 */
 	next = flameprof_stub_new(arena, "t", 2);
 	assert_ptr_equal(next, stub);
 	assert_ptr_not_equal(flameprof_stub_new(arena, "u", 3), stub);
@@ -145,7 +150,7 @@ static void test_target_that_is_unloaded(void **state)
 	assert_ptr_equal(flameprof_stub_new(arena, "another", 1), stub);
 	flameprof_arena_free(arena);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), -ENOENT);
-	/* A new arena is placed near a target that is loaded. */
+	/* A new arena for a loaded target is placed near that target. */
 	arena = new_arena(FLAMEPROF_STUB_CALL);
 	assert_int_equal(call(flameprof_stub_new(arena, "s", 0), 3), 3);
 	flameprof_arena_free(arena);
@@ -187,7 +192,10 @@ static void test_a_million_stubs(void **state)
 
 static struct flameprof_arena *shared;
 
-/* A stub's slot belongs to the thread that made it: payload and name stay until it is freed. */
+/*
+ * Make stubs and free them in many threads. A stub belongs to the thread that made it: its payload
+ * and name must stay until this thread frees it.
+ */
 static void *make_and_free(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;
@@ -231,7 +239,10 @@ static void test_threads(void **state)
 	flameprof_arena_free(shared);
 }
 
-/* The list head's word must not recur for the same first slot: a stale swap would then succeed. */
+/*
+ * The head of the list of free slots must not have the same value twice for the same first slot,
+ * because a stale compare-and-swap would then succeed.
+ */
 static void test_list_of_freed_slots_counts_its_changes(void **state)
 {
 	struct flameprof_arena *arena = new_arena(FLAMEPROF_STUB_CALL);
@@ -253,8 +264,8 @@ static void test_list_of_freed_slots_counts_its_changes(void **state)
 }
 
 /*
- * Claim two slots and free them in either order, so that the same slots are often first in the
- * list, followed by different ones. A claimed slot must not be claimed by another thread.
+ * Claim two slots and free them in either order, so that the list's first slot often stays while
+ * its second changes. No other thread may claim a slot that is claimed.
  */
 static void *take_two(void *argument)
 {
@@ -291,7 +302,10 @@ static void test_threads_that_take_turns(void **state)
 	flameprof_arena_free(shared);
 }
 
-/* Make and free arenas while others look up: freed stubs must not be found, live ones must. */
+/*
+ * Make and free arenas while other threads look up addresses: freed stubs must not be found, live
+ * stubs must.
+ */
 static void *make_arenas(void *argument)
 {
 	unsigned rounds = getenv("TEST_EMULATED") ? 10 : 200;

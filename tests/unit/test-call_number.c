@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Find the system call's number on stacks in a made-up file with glibc's functions as in Debian 13.
+ * Find the number of a system call from the stack of its caller, in a made-up file that contains
+ * glibc's functions as Debian 13 has them.
  */
 #include <elf.h>
 #include <setjmp.h>
@@ -28,18 +29,20 @@
 #define CANCEL	    0x240u
 #define READ	    0x280u
 #define FUTEX	    0x2c0u
-/* syscall(2): the number is its first parameter */
+/* syscall(2), whose first parameter is the number */
 #define ANY_NUMBER  0x300u
-/* calls ANY_NUMBER with a constant as the seventh parameter */
+/* a function that calls ANY_NUMBER with a constant as seventh parameter */
 #define USER	    0x340u
-/* code that can be decoded in two ways up to the call */
+/* a function whose code before a call can be decoded in two ways */
 #define TWICE	    0x3a0u
 #define GETPID	    0x400u
 
 struct fixture {
 	char *bytes;
 	unsigned at; /* offset at which the next code is put */
-	/* offsets behind instructions that make system calls (_made) and calls (_called) */
+	/*
+	 * offsets behind the instructions that make system calls (_made) and behind calls (_called)
+	 */
 	unsigned arch_made, internal_called, internal_made, cancel_called, read_called,
 		futex_called, any_made, user_called, twice_called, getpid_made;
 };
@@ -52,7 +55,7 @@ static unsigned put_code(struct fixture *fixture, const char *code, unsigned byt
 
 #define CODE(fixture, code) put_code(fixture, code, sizeof(code) - 1)
 
-/* Call the function at @target. Returns where the call returns to. */
+/* Write a call of the function at offset @target. Returns the offset to which the call returns. */
 static unsigned put_call(struct fixture *fixture, unsigned target)
 {
 #ifdef __x86_64__
@@ -103,7 +106,7 @@ static void put_functions(struct fixture *fixture)
 	CODE(fixture, "\x48\x83\xec\x08\x6a\x02");
 	fixture->user_called = put_call(fixture, ANY_NUMBER);
 	CODE(fixture, "\xc3");
-	/* push $1; mov $0x6a,%edx, ending like push $0; add %al,(%rax) */
+	/* push $1; mov $0x6a,%edx: its last bytes could also be push $0; add %al,(%rax) */
 	fixture->at = TWICE;
 	CODE(fixture, "\x48\x83\xec\x10\x6a\x01\xba\x6a\0\0\0");
 	fixture->twice_called = put_call(fixture, CANCEL);
@@ -203,7 +206,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Returns what is found on the stack of @code, innermost first, which ends before a 0. */
+/*
+ * Find the call number for the stack @code, which lists offsets, innermost first, and ends with 0.
+ */
 static struct call_number find(const struct fixture *fixture, const unsigned code[4])
 {
 	struct call_number call = {.number = 77, .passing = 77};
@@ -246,7 +251,10 @@ static void test_several_threads(void **state)
 		SYS_futex, 2, fixture->arch_made, fixture->internal_called, fixture->futex_called);
 }
 
-/* If the functions are in user mode, there is no number; their frames are skipped all the same. */
+/*
+ * These functions run in user mode, not in a system call: there is no number, but their frames are
+ * skipped all the same.
+ */
 static void test_in_user_mode(void **state)
 {
 	struct fixture *fixture = *state;
@@ -263,11 +271,14 @@ static void test_other_calls(void **state)
 	struct fixture *fixture = *state;
 
 	ASSERT_FOUND(SYS_getpid, 0, fixture->getpid_made, fixture->read_called);
-	/* The seventh parameter of syscall()'s caller is not the number. */
+	/* A constant seventh parameter of a function that calls syscall() is not the number. */
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->any_made, fixture->user_called, 0x500);
 }
 
-/* Stacks that end early or continue in another file; callers that set the number in other ways. */
+/*
+ * No number is found for stacks that end early or continue in another file, nor if a caller sets
+ * the number in another way.
+ */
 static void test_what_is_not_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -277,11 +288,11 @@ static void test_what_is_not_known(void **state)
 		fixture->cancel_called);
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->cancel_called,
 		fixture->twice_called);
-	/* The function is called through a register. */
+	/* The call of the function goes through a register, so its target is unknown. */
 	memset(fixture->bytes + fixture->read_called - ARCH_CALL_BYTES, 0, ARCH_CALL_BYTES);
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->cancel_called,
 		fixture->read_called);
-	/* Another function contains the system call. */
+	/* The function at CANCEL_ARCH has other code, so it is not the known one. */
 	fixture->bytes[CANCEL_ARCH + 24] ^= 1;
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->futex_called);
 }

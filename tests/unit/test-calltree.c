@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A call tree stores equal frames once, adds weights up, refuses bad input, is ordered by name. */
+/*
+ * A call tree stores equal frames once, adds weights up, refuses invalid input, and is ordered by
+ * name.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +36,7 @@ static void test_equal_frames_are_one(void **state)
 	assert_int_not_equal(calltree_frame(tree, "main", "prog", CALLTREE_INLINE), frame);
 	assert_int_not_equal(calltree_frame(tree, "mai", "nprog", CALLTREE_NATIVE), frame);
 	assert_int_equal(calltree_frames(tree), 4);
-	/* enough frames for collisions in the hash table */
+	/* Add enough frames for collisions in the hash table. */
 	for (unsigned i = 0; i < 7000; i++) {
 		char text[16];
 
@@ -115,7 +118,10 @@ static void test_misuse_poisons(void **state)
 	calltree_free(tree);
 }
 
-/* Scaling affects nodes and lines, up to the limit; a finished tree can be extended. */
+/*
+ * Scaling changes the weights of nodes and lines, limited to the maximum. A finished tree can be
+ * extended.
+ */
 static void test_weights_are_scaled(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -184,7 +190,7 @@ static void test_lines_tell_frames_apart(void **state)
 		calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "src/a.c", 7), first);
 	assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "", 0), plain);
 	assert_int_equal(calltree_frames(tree), 2);
-	/* Enough frames for collisions in the hash table; all are distinct. */
+	/* Add enough frames for collisions in the hash table. All frames differ. */
 	for (uint32_t i = 0; i < 7000; i++)
 		assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE,
 					 i % 2 ? "src/a.c" : "", 100 + i),
@@ -195,7 +201,7 @@ static void test_lines_tell_frames_apart(void **state)
 	calltree_free(tree);
 }
 
-/* Print "frame file:line self/total " for each line in the table. */
+/* Print each entry of the table of lines as "frame file:line self/total ". */
 static void spell_lines(const struct calltree *tree, char *text)
 {
 	*text = '\0';
@@ -236,7 +242,7 @@ static void test_lines_are_summed_and_sorted(void **state)
 	calltree_free(tree);
 }
 
-/* Print the names in preorder, "a(b(c)d)" for a tree. */
+/* Print the frames' names in preorder: "a(b(c)d)" means that a has the children b and d. */
 static void spell(const struct calltree *tree, char *text)
 {
 	struct preorder preorder;
@@ -275,7 +281,7 @@ static void test_order_is_by_name(void **state)
 	spell(two, second);
 	assert_string_equal(first, "1a2,0 1b6,2 2a5,1 3q5,0 2z6,0 ");
 	assert_string_equal(second, first);
-	/* Frames that differ only in their line are ordered by it. */
+	/* Frames that differ only in their line number are ordered by line number. */
 	child(two, calltree_child(two, CALLTREE_ROOT,
 		calltree_frame_line(two, "a", "", CALLTREE_NATIVE, "x", 3)), "h");
 	child(two, calltree_child(two, CALLTREE_ROOT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the FDE for a pc in hand-made sections: search tables, pointer encodings, augmentations, and
- * malformed data, which must be refused.
+ * Find the FDE for a pc in sections made by hand: search tables, pointer encodings, augmentations.
+ * Malformed data must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,10 @@ static void check_one_fde(const struct unwind_module *module)
 	assert_int_equal(fde.record, image_address(&image, image.fde_at[0]));
 }
 
-/* Put @count functions into every second 0x40 bytes: each is found, the gaps between are not. */
+/*
+ * Put @count functions of 0x40 bytes at every second 0x40 bytes. Each function must be found, and
+ * nothing in the gaps between them.
+ */
 static void check_table(unsigned count, unsigned encoding)
 {
 	struct image_cie cie = plain_cie();
@@ -314,7 +317,7 @@ static void test_contradictions_are_refused(void **state)
 	memcpy(image.bytes + 16, &value, 4);
 	expect_refused(&module);
 
-	/* an FDE that is longer than the module */
+	/* An FDE that is longer than the module is refused. */
 	module = one_fde(&cie);
 	value = 0x7000;
 	memcpy(image.bytes + image.fde_at[0], &value, 4);
@@ -340,7 +343,10 @@ static void test_contradictions_are_refused(void **state)
 	expect_refused(&module);
 }
 
-/* If the module is cut at any byte, nothing behind its end is read; sanitizers check this. */
+/*
+ * If the module is cut at any byte, nothing behind the cut is read. Only a sanitizer detects such a
+ * read.
+ */
 static void test_every_truncation_is_survived(void **state)
 {
 	struct image_cie cie = plain_cie();

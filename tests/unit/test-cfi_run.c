@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Execute every call-frame instruction on hand-made FDEs, and check the resulting row. */
+/*
+ * Execute every call-frame instruction on an FDE made by hand, and check the resulting unwind row.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,10 +18,12 @@
 
 static struct image image;
 static struct unwind_module module;
-/* two preserved registers besides the frame pointer */
-static unsigned a, b;
+static unsigned a, b; /* two preserved registers other than FP */
 
-/* Initial rules: CFA = sp + 8, return address at CFA - 8, register b in register 0. */
+/*
+ * Make an FDE with the initial rules: CFA = SP + 8, return address at CFA - 8, register b in
+ * register 0.
+ */
 static void one_fde(const uint8_t *program, unsigned bytes)
 {
 	static const uint8_t relative[] = {CFI_PTR_PCREL | CFI_PTR_SDATA4};
@@ -115,7 +119,7 @@ static void test_cfa_instructions(void **state)
 	assert_true(row.rules.cfa_expression);
 	assert_int_equal(((const uint8_t *)row.base)[row.rules.cfa_value], 2);
 	assert_int_equal(((const uint8_t *)row.base)[row.rules.cfa_value + 1], 0x31);
-	/* A later register rule replaces the expression. */
+	/* A later DW_CFA_def_cfa replaces the expression for the CFA. */
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA, FP, 32), 0);
 	check_cfa(&row, FP, 32);
@@ -196,7 +200,7 @@ static void test_set_loc(void **state)
 	(void)state;
 	one_fde(program, sizeof(program));
 
-	/* The new location is relative to its operand, whose address is known now. */
+	/* The operand holds a distance from its own address to the new location. */
 	uint32_t at = image.fde_at[0] + 17 + 1;
 	int32_t distance = (int32_t)(IMAGE_CODE + 0x100 - at);
 
@@ -260,19 +264,27 @@ static void test_refused(void **state)
 				 CFI_REMEMBER_STATE, CFI_REMEMBER_STATE),
 		-ENOTSUP);
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA, 100, 8), -ENOTSUP);
-	/* Offsets that are too large for a rule, and one whose product overflows. */
+	/*
+	 * Refuse offsets that are too large for a row, and an offset whose product with the
+	 * alignment overflows.
+	 */
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA_OFFSET, 0x80, 0x80, 0x80, 0x80, 0x7f), -ENOTSUP);
 	assert_int_equal(RUN(&row, 0, CFI_OFFSET | FP, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 				 0xff, 0x7f),
 		-ENOTSUP);
-	/* Instructions that change only the register or the offset, after an expression. */
+	/*
+	 * Refuse instructions that change only the CFA's register or offset while an expression
+	 * defines the CFA.
+	 */
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET, 8), -EBADMSG);
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET_SF, 8), -EBADMSG);
 	assert_int_equal(
 		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_REGISTER, FP), -EBADMSG);
-	/* An expression that is longer than the FDE, and LEB128 without an end. */
+	/*
+	 * Refuse an expression that is longer than the FDE, and a LEB128 number that does not end.
+	 */
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 100, 0x31), -EBADMSG);
 	assert_int_equal(RUN(&row, 0, 0, 0, 0, 0, 0, CFI_DEF_CFA_OFFSET, 0x80), -EBADMSG);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An index made from this program's .eh_frame equals the linker's .eh_frame_hdr. */
+/*
+ * A search table made from this program's .eh_frame must equal the linker's table in .eh_frame_hdr.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +16,7 @@
 
 struct table {
 	uint32_t count;
-	/* pairs of function and record, relative to the header */
+	/* pairs (start of function, FDE), relative to the header */
 	const int32_t *entries;
 };
 
@@ -69,7 +71,7 @@ static void test_nothing_in_it(void **state)
 		cfi_table_make(terminator, sizeof(terminator), 4096, &copy, &bytes, &vaddr) < 0);
 }
 
-/* Arbitrary bytes: nothing beyond them is read. */
+/* For arbitrary bytes as .eh_frame, nothing behind the bytes is read. */
 static void test_noise(void **state)
 {
 	uint32_t random = 1;

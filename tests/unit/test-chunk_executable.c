@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Executable memory is never writable at the same time. If the system refuses it in one of several
- * ways, stubs are made in another way, or the program runs without stubs.
+ * Memory for stubs is never executable and writable at once. If the system refuses executable
+ * memory in one way, stubs are made in another way, or the program runs without stubs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -119,7 +119,7 @@ static int mdwe(void)
 		return CANNOT;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!mprotect(page, 4096, PROT_READ | PROT_EXEC))
-		/* executable memory is not denied, so the test would prove nothing */
+		/* Executable memory was not denied, so the test would prove nothing. */
 		return 21;
 	return works();
 }
@@ -128,7 +128,7 @@ static int file_limit(void)
 {
 	struct rlimit limit = {1000, 1000};
 
-	/* The memfd would exceed this limit, and must not raise SIGXFSZ. */
+	/* A memfd would be larger than this limit, but the attempt must not raise SIGXFSZ. */
 	if (deny_executable(0))
 		return CANNOT;
 	setrlimit(RLIMIT_FSIZE, &limit);
@@ -153,7 +153,7 @@ static int address_limit(void)
 	status = is_plain(FLAMEPROF_STUBS_NO_MEMORY);
 	if (status || flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, SAME, NULL))
 		return status + 30;
-	/* Stubs are made again when there is memory. */
+	/* Once memory is available again, stubs are made again. */
 	setrlimit(RLIMIT_AS, &before);
 	stub = flameprof_stub_new(arena, "s", 1);
 	return stub != SAME && call(stub, 5) == 5 &&

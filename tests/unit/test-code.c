@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's own code: added, unwound by its call-frame information, removed; and
+ * Code that the host generates: add it, unwind it by its call-frame information, remove it.
  * flameprof_backtrace() through such code, through stubs, and out of a handler of SIGSEGV.
  */
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define PAGE 65536u
 
 /*
- * A function without a frame pointer that calls its argument, and the row (CFA and return address)
- * that holds from its second instruction to the last but one.
+ * Machine code of a function without a frame pointer that calls its argument, and the unwind row
+ * (CFA and return address) that holds from its second to its last but one instruction.
  */
 #if defined(__x86_64__)
 static const uint8_t code_bytes[] = {
@@ -59,7 +59,10 @@ static void put_u32(uint8_t *at, uint32_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* Write a CIE, an FDE for the code at @start, and four zero bytes. Returns their size. */
+/*
+ * Write into `eh_frame` a CIE, an FDE for the code at @start, and four zero bytes. Returns their
+ * size in bytes.
+ */
 static uint32_t make_eh_frame(uintptr_t start)
 {
 	uint32_t fde = 8 + sizeof(cie_bytes);
@@ -75,7 +78,10 @@ static uint32_t make_eh_frame(uintptr_t start)
 	return fde + 36;
 }
 
-/* Map the code near the program, because the FDE refers to it by a 4-byte distance. */
+/*
+ * Map the code less than 2 GiB from the program, because the FDE holds a 4-byte distance to the
+ * code.
+ */
 static int setup(void **state)
 {
 	uintptr_t near = ((uintptr_t)setup & ~(uintptr_t)(PAGE - 1)) - (64u << 20);
@@ -132,11 +138,11 @@ static void test_backtrace_by_information(void **state)
 	assert_false(frames[2].is_code);
 	assert_true(is_in(&frames[2], (void (*)(void))test_backtrace_by_information) ||
 		    frames[2].pc - (uintptr_t)test_backtrace_by_information < 1024);
-	/* If there is less room, only the innermost frames are returned. */
+	/* If the array is too small, only the innermost frames are returned. */
 	assert_int_equal(flameprof_backtrace(NULL, frames, 1), 1);
 	assert_int_equal(flameprof_backtrace(NULL, frames, 0), 0);
 	assert_int_equal(flameprof_code_remove(page), 0);
-	/* The code is no longer known. */
+	/* The removed code is no longer known, so the walk does not pass through it. */
 	((runner *)(uintptr_t)page)(capture);
 	assert_true(frame_count < above + 2 || !frames[1].is_code);
 }
@@ -176,7 +182,7 @@ static void test_what_is_no_code(void **state)
 	assert_int_equal(flameprof_code_add(NULL, 64, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, 0, "x", NULL), -EINVAL);
 	assert_int_equal(flameprof_code_add(page, UINTPTR_MAX, "x", NULL), -EINVAL);
-	/* .eh_frame for other code, an empty .eh_frame, and invalid bytes */
+	/* Refuse an .eh_frame for other code, an empty .eh_frame, and invalid bytes. */
 	make_eh_frame((uintptr_t)page + 4096);
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
 	memset(eh_frame, 0, sizeof(eh_frame));
@@ -187,14 +193,16 @@ static void test_what_is_no_code(void **state)
 	make_eh_frame((uintptr_t)page);
 	put_u32(eh_frame, 0xfffffff0);
 	assert_int_equal(flameprof_code_add(page, 64, "x", eh_frame), -EINVAL);
-	/* After these errors the code can still be added. */
+	/* After the refusals the code can still be added. */
 	assert_int_equal(flameprof_code_add(page, 64, "x", NULL), 0);
 	assert_int_equal(flameprof_code_remove(page), 0);
 }
 
 #define WRITERS 8
 
-/* Threads add and find their own pieces at the same time; none is lost. */
+/*
+ * Add pieces of code and find them while other threads add and find theirs. No piece may be lost.
+ */
 static void *add_pieces(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;
@@ -259,7 +267,10 @@ static void on_segv(int number, siginfo_t *info, void *context)
 
 #define DEEP 20
 
-/* Expect target, stub, target, stub, ... outward from the fault, each stub with its payload. */
+/*
+ * Expect the frames target, stub, target, stub, ... from the fault outward, each stub with its
+ * payload.
+ */
 static void test_backtrace_out_of_sigsegv(void **state)
 {
 	struct sigaction action = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO}, before;
@@ -287,7 +298,7 @@ static void test_backtrace_out_of_sigsegv(void **state)
 	flameprof_arena_free(arena);
 }
 
-/* With an invalid frame pointer and an invalid stack pointer the walk ends without a fault. */
+/* If the frame pointer and the stack pointer are invalid, the walk ends without a fault. */
 static void test_backtrace_of_wild_registers(void **state)
 {
 	ucontext_t context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The collector's thread on an arena that this process writes as targets would: images that begin
- * and end, and claims of processes that died.
+ * Run the collector's thread on an arena that this process writes as sampled programs would:
+ * process images begin and end, and slots stay claimed by processes that died.
  */
 #include "tests/unit/aggregate-fixture.h"
 
@@ -49,7 +49,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Have the collector scan everything. Returns the reader's state after it. */
+/*
+ * Have the collector scan the arena and the pipe once. Returns the reader's state after the scan.
+ */
 static const struct pipe_reader_state *look(struct fixture *f)
 {
 	uint64_t asked = collector_request(f->collector);
@@ -101,13 +103,15 @@ static void a_claim_whose_claimer_died_is_given_up(void **state)
 	assert_int_equal(f->arena->lost_processes, 1);
 }
 
-/* All samples of an ended process are added before it ends; a living process keeps its slot. */
+/*
+ * When a process has ended, all its samples are added before its end is reported. A living process
+ * keeps its slot.
+ */
 static void who_is_gone_is_told_with_all_that_it_left(void **state)
 {
 	struct fixture *f = *state;
 	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 
-	/* The fixture's rings belong to AGGREGATE_IMAGE. */
 	live(f, 0, dead_process(), AGGREGATE_IMAGE);
 	live(f, 1, getpid(), 8);
 	for (unsigned i = 0; i < 100; i++)
@@ -126,7 +130,10 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
 }
 
-/* Fork a process with one more seccomp filter than this one; 0: no filter can be installed. */
+/*
+ * Fork a process that has one more seccomp filter than this process. Returns 0 if no filter can be
+ * installed.
+ */
 static pid_t filtered_process(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -165,7 +172,10 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 	seen->filters = unseen->filters + 1;
 	live(f, 0, pids[0], 7);
 	live(f, 1, pids[1], 8);
-	/* The collector reads a process's filters once it has used some CPU time. */
+	/*
+	 * The collector reads a process's seccomp filters only after the process used some CPU
+	 * time.
+	 */
 	while (procfs_cpu_ns((uint32_t)pids[0]) < 100000000 ||
 		procfs_cpu_ns((uint32_t)pids[1]) < 100000000)
 		usleep(10000);
@@ -179,7 +189,10 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 	}
 }
 
-/* An image quits: its slot is free for others, while its process continues without the library. */
+/*
+ * After an image quits, its slot in the arena is free for others, although its process continues
+ * without the library.
+ */
 static void a_slot_that_was_left_is_free(void **state)
 {
 	struct fixture *f = *state;
@@ -202,7 +215,10 @@ static void a_slot_that_was_left_is_free(void **state)
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }
 
-/* A parent, its child and the child's exec'd image are found at once, in slots in reverse order. */
+/*
+ * A parent, its child and the child's exec'd image are found in one scan, with slots in reverse
+ * order of their starts.
+ */
 static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 {
 	struct fixture *f = *state;
@@ -228,7 +244,10 @@ static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 	assert_int_equal(profile->sample_count, 2);
 }
 
-/* A ring whose image has no slot is not drained, because no known process owns it. */
+/*
+ * A ring that is owned by an image without a slot is not drained, because no known process writes
+ * the ring.
+ */
 static void rings_of_strangers_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -241,7 +260,10 @@ static void rings_of_strangers_are_left_alone(void **state)
 	assert_int_equal(ring_waiting(f->arena, 0), 24 + 3 * 8);
 }
 
-/* Another process can open the pipe and read RECORD_END before flamerun does. */
+/*
+ * Another process can open the pipe and read RECORD_END before flamerun does. The image's end must
+ * be known all the same.
+ */
 static void its_end_is_known_without_its_last_record(void **state)
 {
 	struct fixture *f = *state;

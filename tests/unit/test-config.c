@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which settings files are found and read, which of several sources of a setting wins, and which
- * lines of a settings file are refused with which position.
+ * Which settings files are found and read, which of several sources of a setting wins, and for
+ * which line and column of a settings file an error is reported.
  */
 #include <errno.h>
 #include <limits.h>
@@ -66,7 +66,10 @@ static void type(const char *name, const char *value)
 		options_store(&options, options_find(name, strlen(name)), value, &typed, NULL), 0);
 }
 
-/* For each type of value: the value that each level sets, lowest level first. */
+/*
+ * For each type of value: the value that each source of settings sets, from the lowest to the
+ * highest rank.
+ */
 static const struct level_values {
 	const char *name, *variable;
 	const char *said[OPTIONS_COMMAND_LINE]; /* index: rank - 1 */
@@ -81,7 +84,10 @@ static const struct level_values {
 	{"output", "FLAMERUN_OUTPUT", {"a.svg", "b.svg", NULL, "d.svg", "e.svg", "f.svg"}},
 };
 
-/* Returns the field of @row as a number or a string's first letter: it differs between levels. */
+/*
+ * Returns the value of the option @row as a number; for a string, its first letter. The values of
+ * the ranks differ in it.
+ */
 static double seen(const struct options_row *row)
 {
 	const void *field = (const char *)&options + row->field;
@@ -110,7 +116,7 @@ static double meant(const struct options_row *row, const char *said)
 	return row->kind <= OPTIONS_KIND_SECONDS ? atof(said) : said[0];
 }
 
-/* Set a value on levels 1 to @top: the highest level wins. */
+/* Set a value in the sources of ranks 1 to @top. The value of the highest rank must win. */
 static void check_levels(const struct level_values *values, enum options_rank top)
 {
 	const struct options_row *row = options_find(values->name, strlen(values->name));
@@ -201,7 +207,10 @@ static void presets_have_to_exist(void **state)
 	config_paths_release(&paths);
 }
 
-/* An unreadable file in a default place is a warning; a file that the user named is an error. */
+/*
+ * An unreadable file at a default path causes a warning. If the user named the file, it is an
+ * error.
+ */
 static void what_is_no_file_is_not_read(void **state)
 {
 	const struct {
@@ -324,7 +333,7 @@ static int end_all(void **state)
 
 /* ---- config file ----------------------------------------------------------------------------- */
 
-/* Read @bytes of @text as if they were the contents of f.ini. */
+/* Read the @bytes bytes at @text as if they were the contents of f.ini. */
 static int read_bytes(const char *text, size_t bytes, enum options_rank rank, bool is_required)
 {
 	const struct config_source source = {"f.ini", rank, is_required};
@@ -408,7 +417,7 @@ static void binary_files_are_refused(void **state)
 	assert_string_equal(message.text, "f.ini:2: this is not text");
 }
 
-/* inih's buffer ends at 200 bytes, so try every length around that. */
+/* The buffer of the INI parser (inih) ends at 200 bytes, so try every line length around 200. */
 static void lines_have_any_length(void **state)
 {
 	static char line[40100], wanted[20001];
@@ -451,7 +460,10 @@ static void long_files_are_refused(void **state)
 	free(text);
 }
 
-/* A file that was found may be written for another version: unknown keys are only warnings. */
+/*
+ * Unknown keys in a file at a default path cause only warnings, because the file may be written for
+ * another version of flamerun.
+ */
 static void strange_keys_of_found_files_are_warnings(void **state)
 {
 	static const char text[] = "raet = 5\nrate = 6\n[other]\nrate = 7\nrate = 8\n";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The stack work ◀ call ◀ main in made-up memory, laid out as each release does. Up to 3.10 each
- * function has an activation of the evaluator; later releases run work and call in one. From 3.13
- * on the offsets are those that the release publishes; they were read from processes of Debian's
- * packages.
+ * Read the stack work ◀ call ◀ main from made-up memory, laid out as each CPython release lays it
+ * out. An activation is the evaluator's C frame of one call. Up to 3.10 each function has its own
+ * activation; in later releases work and call share one. From 3.13 on the release publishes its
+ * offsets; the numbers here were read from processes of Debian's packages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #define SELF	   0x1234567u
 #define ENTRY	   0x50000000u
 #define SETUP_END  (ENTRY + 50)
-/* a native frame's word in the wire format */
+/* frame word of a native frame, in the format of samples */
 #define NATIVE	   0x1000u
 #define FUNCTIONS  3u
 #define TEXT_BYTES 128u
@@ -52,7 +52,7 @@ static const uint64_t published_by_3_15[] = {0x30f00f0, 0, 346568, 912, 936, 226
 
 static const struct release {
 	uint32_t version;
-	/* begins at the version word; NULL if nothing is published */
+	/* begins at the version word; NULL if the release publishes no offsets */
 	const uint64_t *published;
 	size_t published_bytes;
 } releases[] = {
@@ -86,7 +86,7 @@ struct fixture {
 	uintptr_t outer_pc; /* pc of the outermost activation */
 	unsigned activations;
 	uint64_t frames[16];
-	/* language frames that were reported; frames left at the end */
+	/* language frames that were reported, and frames in the resulting stack */
 	unsigned told, n;
 	char names[8][RUNTIME_NAME_BYTES];
 	uint64_t identity[8];
@@ -123,7 +123,7 @@ static void put_text(const struct cpython_offsets *at, char *object, const char 
 	memcpy(object + at->ascii, text, strlen(text) + 1);
 }
 
-/* Make the function's code object and a frame at its first instruction. */
+/* Make the function's code object and a frame that is at its first instruction. */
 static void put_function(struct fixture *fixture, unsigned i, const char *name)
 {
 	const struct cpython_offsets *at = cpython_offsets_of(&fixture->runtime);
@@ -141,7 +141,7 @@ static void put_function(struct fixture *fixture, unsigned i, const char *name)
 		put(image->frame[i], at->instruction, image->code[i] + at->bytecode);
 }
 
-/* Every instruction is at the function's first line + 1. */
+/* Make a line table that maps every instruction to the function's first line + 1. */
 static void put_lines(struct fixture *fixture)
 {
 	static const unsigned char by_steps[] = {0, 1}, by_ranges[] = {8, 1},
@@ -185,7 +185,7 @@ static void put_stack(struct fixture *fixture)
 	}
 	fixture->activations = n;
 	image->base[at->owner] = OWNED_BY_CSTACK;
-	/* Python 3.10 does not set the part of the thread's state before the cframe. */
+	/* Python 3.10 does not write the fields of the thread's state that precede the cframe. */
 	put(image->state, at->root + at->cframe_previous,
 		version == 310 ? image->activation[0].cframe : NULL);
 	put(image->state, at->cframe ? at->cframe : at->innermost,
@@ -237,7 +237,10 @@ static void lay_out(struct fixture *fixture, const struct release *release)
 	put_stack(fixture);
 }
 
-/* Walk over all activations. The innermost one is at @pc. @is_rooted: the walk reached the root. */
+/*
+ * Walk the stack, which has a native frame for each activation (C frame of the evaluator). The
+ * innermost frame is at @pc. @is_rooted is set if the walk reached the thread's root.
+ */
 static void tell_at(struct fixture *fixture, uintptr_t pc, int is_rooted)
 {
 	unsigned n = 0;
@@ -290,7 +293,10 @@ static void test_each_release(void **state)
 	}
 }
 
-/* CPython's shim between a constructor's call and __init__() is not a function of the program. */
+/*
+ * CPython puts a shim frame between a constructor's call and __init__(). It must not be reported,
+ * because it is no function of the program.
+ */
 static void test_no_shim_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -299,7 +305,9 @@ static void test_no_shim_is_told(void **state)
 		lay_out(fixture, &releases[i]);
 		put(fixture->image.code[CALL], cpython_offsets_of(&fixture->runtime)->file,
 			fixture->image.text[CALL]);
-		/* A function whose name equals its file's name is kept if it has a line. */
+		/*
+		 * A function whose name equals its file's name is reported if it has a line number.
+		 */
 		tell(fixture);
 		assert_int_equal(fixture->told, 3);
 		put_int(fixture->image.code[CALL],
@@ -314,7 +322,10 @@ static void test_no_shim_is_told(void **state)
 	}
 }
 
-/* Interpreters may use the same addresses one after the other: their functions must differ. */
+/*
+ * Two interpreters may use the same addresses, one after the other. Their functions must have
+ * different identities.
+ */
 static void test_each_interpreter_has_functions_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -344,7 +355,10 @@ static void test_each_interpreter_has_functions_of_its_own(void **state)
 	}
 }
 
-/* Publish the words of @release with one word changed. Returns the result of reading them. */
+/*
+ * Publish the offsets of @release with the one word changed to @value. Returns the result of
+ * reading them.
+ */
 static int publish_but(
 	struct fixture *fixture, const struct release *release, size_t word, uint64_t value)
 {
@@ -361,7 +375,7 @@ static int publish_but(
 	return publish(fixture);
 }
 
-/* Published offsets may hold any value, because the process can write them. */
+/* Published offsets must be checked, because the process can write any value there. */
 static void test_what_is_published_is_checked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -375,12 +389,18 @@ static void test_what_is_published_is_checked(void **state)
 			continue;
 		hex = release->published[0];
 		assert_int_equal(publish_but(fixture, release, 0, hex), 0);
-		/* a beta version, another release, a build without the global lock */
+		/*
+		 * Refuse a beta version, another release, and a build without the global
+		 * interpreter lock.
+		 */
 		assert_int_equal(
 			publish_but(fixture, release, 0, (hex & ~0xfful) | 0xb1), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, 0, hex + 0x10000), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, 1, 1), -ENOTSUP);
-		/* offsets beyond the bytes that are read of a frame, a thread and a code object */
+		/*
+		 * Refuse offsets beyond the bytes that the reader reads of a frame, a thread state
+		 * and a code object.
+		 */
 		assert_int_equal(
 			publish_but(fixture, release, row->owner / 8 - 1, FRAME_BYTES), -ENOTSUP);
 		assert_int_equal(publish_but(fixture, release, row->owner / 8 - 1, 1ull << 32 | 70),
@@ -414,7 +434,7 @@ static void lay_out_version(struct fixture *fixture, uint32_t version)
 	lay_out(fixture, release);
 }
 
-/* Check that all language frames are dropped, whether or not the walk reached the root. */
+/* Check that all language frames are dropped, whether or not the walk reached the thread's root. */
 static void assert_native(struct fixture *fixture, uintptr_t pc)
 {
 	for (int is_rooted = 0; is_rooted < 2; is_rooted++) {
@@ -431,7 +451,10 @@ static void assert_all_told(struct fixture *fixture, uintptr_t pc, int is_rooted
 	assert_int_equal(fixture->n, fixture->activations + 3);
 }
 
-/* When a function begins, Python 3.10 links its cframe before its frame. */
+/*
+ * When a function begins, Python 3.10 links its cframe into the thread's state before it links its
+ * frame.
+ */
 static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 {
 	struct fixture *fixture = *state;
@@ -440,17 +463,23 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	lay_out_version(fixture, 310);
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	assert_native(fixture, ENTRY + 10);
-	/* In the setup's last instructions both are linked. */
+	/* At ENTRY + 10 the frame can be linked already: then all functions are reported. */
 	lay_out_version(fixture, 310);
 	assert_all_told(fixture, ENTRY + 10, 1);
-	/* If the walk was cut off, the activations cannot be counted. */
+	/*
+	 * If the walk did not reach the root, the activations cannot be counted, so no language
+	 * frame is reported.
+	 */
 	tell_at(fixture, ENTRY + 10, 0);
 	assert_int_equal(fixture->n, fixture->activations);
-	/* Behind the setup both are linked. */
+	/* At ENTRY + 200 the function has begun, so both are linked. */
 	assert_all_told(fixture, ENTRY + 200, 0);
 }
 
-/* When a function ends, Python 3.10 unlinks its cframe before its frame. */
+/*
+ * When a function ends, Python 3.10 unlinks its cframe from the thread's state before it unlinks
+ * its frame.
+ */
 static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 {
 	struct fixture *fixture = *state;
@@ -459,7 +488,10 @@ static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 	lay_out_version(fixture, 310);
 	put(fixture->image.state, at->cframe, fixture->image.activation[1].cframe);
 	assert_native(fixture, ENTRY + 200);
-	/* Both are unlinked, so the innermost activation gets no function. */
+	/*
+	 * Both are unlinked, so the innermost activation (C frame of the evaluator) gets no
+	 * function.
+	 */
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	tell_at(fixture, ENTRY + 200, 1);
 	assert_true(fixture->runs.is_whole);
@@ -469,8 +501,9 @@ static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 }
 
 /*
- * While generator.throw() throws into a generator to which this one delegates, 3.10 links the
- * generator's own frame, which has no caller: the list of frames ends before that of cframes.
+ * While generator.throw() throws into a generator to which another generator delegates, Python 3.10
+ * links the outer generator's frame, which has no caller. The list of frames then ends before the
+ * list of cframes.
  */
 static void test_frames_of_3_10_that_end_early(void **state)
 {
@@ -483,7 +516,10 @@ static void test_frames_of_3_10_that_end_early(void **state)
 	assert_int_equal(fixture->n, fixture->activations);
 }
 
-/* A greenlet's outermost cframe belongs to no activation of the evaluator and has no frame. */
+/*
+ * In Python 3.10 a greenlet's outermost cframe has no frame and belongs to no activation (C frame
+ * of the evaluator).
+ */
 static void test_a_greenlet_of_3_10(void **state)
 {
 	struct fixture *fixture = *state;
@@ -499,8 +535,9 @@ static void test_a_greenlet_of_3_10(void **state)
 }
 
 /*
- * While generator.throw() of 3.11 throws into a generator to which this one delegates, the outer
- * generator's frame is still marked as an entry by its last activation, but has no activation now.
+ * While generator.throw() of Python 3.11 throws into a generator to which another generator
+ * delegates, the outer generator's frame still has the mark of an entry frame, although no
+ * activation (C frame of the evaluator) runs it.
  */
 static void test_a_frame_of_3_11_that_was_an_entry(void **state)
 {

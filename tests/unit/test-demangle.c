@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Demangled names, and hostile names, which must cost only limited memory and time. */
+/* Demangling of symbol names, and hostile names, which may cost only limited memory and time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,7 @@ static void test_names_as_they_are(void **state)
 	assert_int_equal(demangle_style_of("short"), DEMANGLE_SHORT);
 }
 
-/* Names of copies of one function become equal when their suffixes are dropped. */
+/* Without their suffixes, the names of the compiler's copies of one function are equal. */
 static void test_copies_are_one(void **state)
 {
 	static const char *const cases[][2] = {
@@ -189,7 +189,9 @@ static void test_copies_are_one(void **state)
 	}
 }
 
-/* Names made of pieces of manglings in random order: each must have limited time and memory. */
+/*
+ * Join pieces of mangled names in random order. Demangling each must take limited time and memory.
+ */
 static void test_hostile_names(void **state)
 {
 	static const char *const heads[] = {
@@ -227,8 +229,8 @@ static void test_hostile_names(void **state)
 }
 
 /*
- * f<pair<int, int>, pair<that, that>, pair<that, that>...>: each of @levels arguments refers twice
- * to the argument before it, so the text doubles each time.
+ * Make the mangled name of f<pair<int, int>, pair<that, that>, pair<that, that>...>. Each of
+ * @levels arguments refers twice to the argument before it, so the text doubles with each level.
  */
 static void make_bomb(char name[2048], int levels)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Messages: the bytes that reach stderr, in how many writes, and escape sequences that never do.
- * Progress lines, as a terminal gets them.
+ * Messages: the bytes that reach stderr, in how many writes; escape sequences must not reach it.
+ * Also progress lines on a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #include "cli/diag.h"
 
-/* Replace stderr by a socket that keeps each write(2) as one message. */
+/* Replace stderr by a socket, which keeps the text of each write(2) as one message. */
 static int reader = -1, saved_stderr = -1;
 
 static void capture(void)
@@ -183,7 +183,10 @@ static void limits_are_named(void **state)
 	struct diag_message message;
 
 	(void)state;
-	/* Emulators do not pass limits on memory to the kernel, but they pass limits on files. */
+	/*
+	 * Emulators do not pass limits on memory to the kernel, but they do pass the limit on open
+	 * files.
+	 */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	some = before;
 	some.rlim_cur = 32;
@@ -211,7 +214,10 @@ static void limits_are_named(void **state)
 
 enum { FOREGROUND = 1, QUIET = 2, NARROW = 4 };
 
-/* Work for @duration_us; if that is 0, until the other end of @shown is closed. */
+/*
+ * Do nothing for @duration_us microseconds; if that is 0, wait until the other end of @shown is
+ * closed.
+ */
 static void work(int flags, unsigned duration_us, int shown)
 {
 	char byte;
@@ -229,8 +235,8 @@ static void work(int flags, unsigned duration_us, int shown)
 }
 
 /*
- * Check what stderr shows of work in a session on this terminal. The work takes @duration_us; if
- * that is 0, it lasts until it shows anything.
+ * Run work() in a session on a new terminal and check the text on stderr. The work takes
+ * @duration_us; if that is 0, it lasts until stderr shows anything.
  */
 static void expect(int flags, unsigned duration_us, const char *text)
 {

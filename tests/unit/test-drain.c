@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Rings of blocks between one reader and many writers: which ring has which block, an empty pool, a
- * writer that is killed at any step, and an arena with invalid contents.
+ * Rings of blocks between one reader and many writers: which ring owns which block, an empty pool
+ * of blocks, a writer that is killed at any step, and an arena with invalid contents.
  */
 #include "tests/unit/aggregate-fixture.h"
 
@@ -53,7 +53,10 @@ static int push(uint32_t ring, uint64_t number, unsigned depth)
 	return ring_push_at(ring, number, 1, frames, depth);
 }
 
-/* Take at most @most records of @ring, numbered from @first on. Returns how many there were. */
+/*
+ * Take at most @most records from @ring and check that they are numbered from @first on. Returns
+ * how many were taken.
+ */
 static unsigned take(struct fixture *f, uint32_t ring, uint64_t first, unsigned most)
 {
 	struct wire_drain_pass pass;
@@ -122,7 +125,10 @@ static void one_thread_leaves_half_of_the_pool_to_others(void **state)
 		pushed++;
 	assert_in_range(blocks_taken(f), WIRE_BLOCKS_MIN / 2 - 4, WIRE_BLOCKS_MIN / 2 + 4);
 	assert_true(f->arena->doorbell > 0);
-	/* A ring may have as many blocks as are left, so each of the next rings gets a block. */
+	/*
+	 * A ring may use at most as many blocks as are free, so each of the next rings still gets a
+	 * block.
+	 */
 	for (uint32_t ring = 1; ring < 32; ring++)
 		assert_int_equal(push(ring, 1, 100), 0);
 	assert_true(pushed > WIRE_BLOCKS_MIN);
@@ -143,7 +149,9 @@ static void without_a_block_nothing_is_begun(void **state)
 	assert_int_equal(take(f, ring, 1, 9), 1);
 }
 
-/* A writer is killed while it writes a record and claims another block, with records waiting. */
+/*
+ * A writer is killed while it writes a record and claims another block. Records of it are waiting.
+ */
 static void what_a_dead_writer_held_is_free_again(void **state)
 {
 	struct fixture *f = *state;
@@ -156,13 +164,13 @@ static void what_a_dead_writer_held_is_free_again(void **state)
 	f->arena->blocks_high = 10;
 	assert_int_equal(push(1, 1, 5), 0);
 	assert_int_equal(take(f, 0, 1, 9), 1);
-	/* Draining does not free a block in which a record is being written. */
+	/* Draining must not free a block in which a record is being written. */
 	assert_int_equal(blocks_taken(f), 3);
 	assert_true(wire_drain_begin(&f->drain, 0, &pass));
 	assert_int_equal(wire_drain_release(&f->drain, 0, pass.owner), 1);
 	assert_int_equal(blocks_taken(f), 1);
 	assert_int_equal(wire_ring(f->arena, 0)->owner, WIRE_RING_FREE);
-	/* Blocks of other rings are untouched, and the released ring can be used again. */
+	/* Blocks of other rings keep their records, and the released ring can be used again. */
 	assert_int_equal(take(f, 1, 1, 9), 1);
 	assert_int_equal(push(0, 5, 5), 0);
 	assert_int_equal(take(f, 0, 5, 9), 1);
@@ -182,7 +190,10 @@ static void a_ring_whose_thread_ended_is_free_once_it_is_drained(void **state)
 	assert_int_equal(f->arena->rings_hint, 3);
 }
 
-/* Another process can write anything into the arena: reading must end, and must then work again. */
+/*
+ * Another process can write anything into the arena. Draining must still end, and must work again
+ * afterwards.
+ */
 static void lies_are_survived(void **state)
 {
 	struct fixture *f = *state;
@@ -211,7 +222,7 @@ static void lies_are_survived(void **state)
 			wire_drain_skip(&f->drain, &pass, sample.bytes);
 		damaged += step == WIRE_DRAIN_DAMAGED;
 		wire_drain_end(&f->drain, &pass);
-		/* Restore what the loop cannot repair: the invalid owner of block 0. */
+		/* The loop cannot repair one thing, the invalid owner of block 0: restore it. */
 		wire_block(f->arena, 0)->owner = 0;
 	}
 	assert_true(damaged > 100);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Run flamerun from a host: its arguments and result, and effects that the host must not see. */
+/*
+ * A host program runs flamerun to draw a profile: check flamerun's arguments and result, and that
+ * the host sees no side effects.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +74,10 @@ static int run_shell(const char *script)
 	return detached_run("/bin/sh", arguments, no_environment);
 }
 
-/* Skip under qemu-user, which has no processes that share memory, as detached_run() needs. */
+/*
+ * Skip the test under qemu-user, where detached_run() cannot make the child that shares the host's
+ * memory.
+ */
 static void skip_without_stand_in(void)
 {
 	if (run_shell("exit 0") == -EINVAL)
@@ -115,7 +121,7 @@ static void test_no_sigchld_and_no_child(void **state)
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	/* No child of any kind is left: it has been reaped. */
+	/* The child has been reaped: no child of any kind is left. */
 	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 }
@@ -136,7 +142,10 @@ static void test_ignored_sigchld_keeps_the_status(void **state)
 
 static int stop_waiting;
 
-/* Wait for any child, as a host may do at any time: no child may be that of the drawing. */
+/*
+ * Wait for any child, as a host's thread may do at any time. It must never get the child that
+ * draws.
+ */
 static void *wait_for_any(void *found)
 {
 	while (!__atomic_load_n(&stop_waiting, __ATOMIC_RELAXED))
@@ -196,7 +205,7 @@ static void test_descriptors_stay_with_the_host(void **state)
 	skip_without_stand_in();
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(run_shell("(ls -l /proc/$$/fd) >fds; (sleep 2 &) "), 0);
-	/* The sleeping process still runs, but it must not hold the pipe open. */
+	/* The process that still sleeps must not hold the pipe open. */
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	assert_int_equal(read(ends[0], &byte, 1), 0);
@@ -243,7 +252,7 @@ static void test_without_flamerun(void **state)
 
 	(void)state;
 	setenv("PATH", ".:/nowhere::", 1);
-	/* in the current folder, which is not searched */
+	/* flamerun is in the current folder only, which is not searched. */
 	make_flamerun("exit 0");
 	assert_int_equal(find_flamerun(path), -ENOENT);
 	assert_int_equal(draw_profile("in.pb", "out.svg", 0), -ENOENT);
@@ -272,7 +281,10 @@ static void test_what_flamerun_is_told(void **state)
 	assert_non_null(strstr(contents("environment"), "KEPT=as it is\n"));
 }
 
-/* flamerun gets LD_PRELOAD without this library. ld.so's complaints about it go to /dev/null. */
+/*
+ * flamerun's LD_PRELOAD must not contain this library but keep the others. ld.so's complaints about
+ * missing libraries go to /dev/null.
+ */
 static void test_preloads_of_others_are_kept(void **state)
 {
 	(void)state;

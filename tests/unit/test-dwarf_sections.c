@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Sections compressed by zlib and zstd have the same contents as uncompressed ones. A compressed
- * section that is cut short is left out.
+ * DWARF sections compressed by zlib or zstd read the same as uncompressed sections. A compressed
+ * section that is cut short is ignored.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static uint8_t *read_section(struct dwarf_sections *sections, enum dwarf_section
 	return all;
 }
 
-/* Does the file @other have the same DWARF as "plain"? */
+/* Check that the file @other has the same DWARF sections as the file "plain". */
 static void check_same(const char *other)
 {
 	struct dwarf_sections plain, unpacked;
@@ -75,7 +75,7 @@ static void check_same(const char *other)
 	close_sections(&unpacked);
 }
 
-/* Make "plain", a file with much DWARF, and "zlib", its compressed copy. */
+/* Make the files "plain", which has large DWARF sections, and "zlib", its compressed copy. */
 static int setup(void **state)
 {
 	if (fixture_setup(state))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * ELF files cut at any length and with changed bytes: reading must end and must not crash. Sparse
- * files that announce billions of sections.
+ * Read ELF files that are cut at any length or have changed bytes: reading must end and must not
+ * crash. Also sparse files whose headers announce billions of sections.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -22,7 +22,7 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Look up many addresses. Returns how many of them have a name. */
+/* Look up many addresses in the file. Returns for how many a name was found. */
 static unsigned look_up_all(const char *path)
 {
 	struct symbols *symbols = symbols_new();
@@ -43,7 +43,7 @@ static unsigned look_up_all(const char *path)
 	return named;
 }
 
-/* A file in memory that ends within its first section header. */
+/* Read an ELF file in memory that ends within its first section header. */
 static void test_memory_cut_in_headers(void **state)
 {
 	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -85,7 +85,10 @@ static void test_cut_anywhere(void **state)
 	}
 }
 
-/* Copy @from to cut.so. Not by a command, because qemu-user gives this program another root. */
+/*
+ * Copy @from to cut.so. A shell command would see another root folder than this program if
+ * qemu-user runs it.
+ */
 static void copy_library(const char *from)
 {
 	char buffer[65536];
@@ -132,7 +135,10 @@ static void test_bytes_changed_anywhere(void **state)
 	for (int round = 0; round < 3000; round++) {
 		memcpy(changed, whole, (size_t)bytes);
 		for (int i = rand() % 8; i >= 0; i--) {
-			/* mostly near headers: at the beginning and at the end */
+			/*
+			 * Change bytes mostly near the headers, which are at the file's beginning
+			 * and end.
+			 */
 			size_t range = round % 3 ? 2048 : (size_t)bytes;
 			size_t at = (size_t)rand() % range;
 

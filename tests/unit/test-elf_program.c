@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Properties of a program's file, read from copies of this program: whole, altered and damaged.
- * Files made by hand are in test-admission.c.
+ * Read the properties of a program's ELF file from copies of this program: whole, altered and
+ * damaged. test-admission.c reads files made by hand.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "libprof/preload/elf_program.h"
 
-/* this program's file, and a copy to be changed */
+/* the bytes of this program's file, and a copy that tests change */
 static struct {
 	unsigned char *bytes;
 	size_t size;
@@ -75,7 +75,10 @@ static uint64_t segment_of(unsigned type, ElfW(Phdr) *out)
 	return 0;
 }
 
-/* Returns the offset in the file of the name of the first needed library, which occurs once. */
+/*
+ * Returns the file offset of the name of the first DT_NEEDED library. The name must occur only
+ * once.
+ */
 static uint64_t first_needed(void)
 {
 	ElfW(Phdr) segment;
@@ -90,7 +93,10 @@ static uint64_t first_needed(void)
 		if (entry.d_tag == DT_NEEDED && needed == UINT64_MAX)
 			needed = entry.d_un.d_val;
 	}
-	/* The first segment maps the file's beginning at address 0. */
+	/*
+	 * The first segment maps the file's beginning at address 0, so the address is the file
+	 * offset.
+	 */
 	return strings + needed;
 }
 
@@ -164,7 +170,10 @@ static void what_is_no_program(void **state)
 	put(self.bytes + offset, sizeof(segment), offset);
 }
 
-/* Any result is allowed, but reading must end, and sanitizers must find no error. */
+/*
+ * For a damaged file any result is allowed, but reading must end, and sanitizers must find no
+ * error.
+ */
 static void damage_is_survived(void **state)
 {
 	const ElfW(Ehdr) *header = (const void *)self.bytes;

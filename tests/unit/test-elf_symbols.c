@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Names of PLT entries in libraries linked in many ways, compared with objdump's. */
+/*
+ * Names of PLT entries in libraries that are linked with many options, compared with objdump's
+ * names.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +16,10 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Parse "0000000000001030 <puts@plt>:" without the version. Returns 0 if @line is no such entry. */
+/*
+ * Parse a line of objdump such as "0000000000001030 <puts@plt>:", without a version. Returns 0 if
+ * @line is no PLT entry.
+ */
 static int read_entry(const char *line, uint64_t *address, char name[256])
 {
 	unsigned long long start;
@@ -24,7 +30,7 @@ static int read_entry(const char *line, uint64_t *address, char name[256])
 
 	char *plt = strstr(label, "@plt");
 
-	/* "name@plt-0x10" is the table's header; "*ABS*+..." has no name here. */
+	/* "name@plt-0x10" is the PLT's header. An entry "*ABS*+..." has no symbol name. */
 	if (!plt || plt[4] || label[0] == '*')
 		return 0;
 	label[strcspn(label, "@")] = '\0';
@@ -33,7 +39,7 @@ static int read_entry(const char *line, uint64_t *address, char name[256])
 	return 1;
 }
 
-/* Compare all entries of @file. Returns their number. */
+/* Check the names of all PLT entries of @file. Returns the number of entries. */
 static unsigned compare(const char *file)
 {
 	struct symbols *symbols = symbols_new();
@@ -66,7 +72,7 @@ static unsigned compare(const char *file)
 	return count;
 }
 
-/* Count the addresses in @file at which an entry called @name begins. */
+/* Count the PLT entries of @file that have the name @wanted. */
 static unsigned count_entries(const char *file, const char *wanted)
 {
 	struct symbols *symbols = symbols_new();
@@ -98,7 +104,10 @@ static void test_link_styles(void **state)
 				 "	p(a);\n"
 				 "	return puts(a) + (int)strlen(getenv(a)) + atoi(a);\n}\n");
 	for (size_t i = 0; i < sizeof(styles) / sizeof(*styles); i++) {
-		/* Each CPU's compiler knows only some of the options. */
+		/*
+		 * The compiler of each CPU knows only some of these options, so a library that
+		 * cannot be built is left out.
+		 */
 		fixture_run("cc -fPIC -shared %s -o calls.so calls.c 2>/dev/null || rm -f calls.so",
 			styles[i]);
 
@@ -109,7 +118,7 @@ static void test_link_styles(void **state)
 		fclose(file);
 		linked++;
 		assert_in_range(compare("calls.so"), 4, 5);
-		/* objdump has no names for the lazy half that IBT splits off. */
+		/* With IBT each entry has a second, lazy half, for which objdump prints no name. */
 		assert_int_equal(
 			count_entries("calls.so", "getenv@plt"), strstr(styles[i], "ibt") ? 2 : 1);
 		fixture_run("strip calls.so");
@@ -118,7 +127,7 @@ static void test_link_styles(void **state)
 	assert_true(linked >= 3);
 }
 
-/* Entries as older linkers wrote them, with a bnd prefix. */
+/* PLT entries with a bnd prefix, as older linkers wrote them. */
 static void test_bnd_prefix(void **state)
 {
 	FILE *file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The picture's embedded data, decoded by an independent reader, and its division into pieces. */
+/* The data embedded in a picture, read by an independent decoder, and its division into pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,10 @@
 
 #define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
 
-/* Decode all pieces of @text; check sizes of pieces and lines. Returns owned bytes. */
+/*
+ * Decode all pieces of @text and check the sizes of pieces and lines. Returns the bytes, owned by
+ * the caller.
+ */
 static uint8_t *decode_pieces(const char *text, size_t *length, unsigned *pieces)
 {
 	static const char digits[] =
@@ -151,7 +154,10 @@ static void check_bytes(struct column column, const char *wanted, size_t count)
 }
 #define CHECK_BYTES(column, text) check_bytes(column, text, sizeof(text) - 1)
 
-/* The two samples of the small tree: at 3000 us, and 2000 us later; they were added in reverse. */
+/*
+ * Check the tree's two samples: one at 3000 us and one 2000 us later. The test added them in
+ * reverse order.
+ */
 static void check_samples(struct column *columns)
 {
 	CHECK_BYTES(columns[EMBED_TICK], "\1");
@@ -168,7 +174,10 @@ struct node {
 	uint64_t self;
 };
 
-/* Read the nodes, which must use up their columns. Returns them in order, owned by the caller. */
+/*
+ * Read the nodes and check that no bytes of their columns are left. Returns the nodes in order,
+ * owned by the caller.
+ */
 static struct node *read_nodes(struct embedded *got, uint32_t nodes, uint32_t frames)
 {
 	struct column *columns = got->columns;
@@ -263,7 +272,7 @@ static void test_lines_have_columns(void **state)
 {
 	static const int64_t steps[] = {5, 15, -17, 100, -1, -1, -1, -1, -1, -1, -1};
 	struct calltree *tree = calltree_new();
-	/* frames numbered in another order than their names' */
+	/* The numbers of these frames are in another order than their names. */
 	uint32_t c = calltree_frame(tree, "c", "", CALLTREE_NATIVE);
 	uint32_t b = calltree_frame(tree, "b", "", CALLTREE_NATIVE);
 	uint32_t a = calltree_frame(tree, "a", "", CALLTREE_NATIVE);
@@ -351,7 +360,9 @@ static void test_marks_have_columns(void **state)
 	calltree_free(tree);
 }
 
-/* Samples without times are not embedded; flamerun uses them only to distinguish threads. */
+/*
+ * Samples without times are not embedded, because flamerun uses them only to distinguish threads.
+ */
 static void test_samples_without_times_stay_out(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -369,7 +380,10 @@ static void test_samples_without_times_stay_out(void **state)
 	calltree_free(tree);
 }
 
-/* Names that cannot be compressed. They are long, so that few nodes are more than one piece. */
+/*
+ * Use long random names, which cannot be compressed, so that few nodes already need more than one
+ * piece.
+ */
 static void test_large_data_comes_in_pieces(void **state)
 {
 	enum {
@@ -407,7 +421,10 @@ static void test_large_data_comes_in_pieces(void **state)
 	calltree_free(tree);
 }
 
-/* Make a random tree like a program's: callees recur, some callers have many, weights vary. */
+/*
+ * Make a random tree like a program's: functions recur, some callers have many callees, weights
+ * vary.
+ */
 static struct calltree *grow(unsigned seed, uint32_t nodes, uint32_t frames)
 {
 	struct calltree *tree = calltree_new();

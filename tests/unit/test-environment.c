@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment of an exec'd image: LD_PRELOAD with unusual values, with and without this run's
- * variables, and files that the library must not be loaded into.
+ * The environment of an exec'd image: LD_PRELOAD with unusual values, with and without the
+ * variables of this flamerun, and files into which the library must not be loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 static struct preload_handover handover;
 
-/* Returns the environment made from @variables, one per line; "=" if it is unchanged. */
+/* Returns the environment made from @variables, one variable per line; "=" if it is unchanged. */
 static const char *made(const char *const *variables, const char *run, int found)
 {
 	static char text[400000];
@@ -60,7 +60,7 @@ static void it_comes_back_behind_the_others(void **state)
 	assert_string_equal(MADE("LD_PRELOAD=", CHANNEL), "LD_PRELOAD=" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE("LD_PRELOAD= a:b ", CHANNEL),
 		"LD_PRELOAD= a:b :" LIBRARY "\n" CHANNEL "\n");
-	/* paths that only begin or end like the library's */
+	/* Other libraries whose paths only begin or end like the library's path. */
 	assert_string_equal(MADE("LD_PRELOAD=/l/ours.so.1:/m" LIBRARY ":ours.so", CHANNEL),
 		"LD_PRELOAD=/l/ours.so.1:/m" LIBRARY ":ours.so:" LIBRARY "\n" CHANNEL "\n");
 	assert_string_equal(MADE("XLD_PRELOAD=" LIBRARY, CHANNEL),
@@ -78,13 +78,19 @@ static void what_has_it_stays(void **state)
 	assert_string_equal(MADE("LD_PRELOAD= :x.so:" LIBRARY " " LIBRARY, CHANNEL), "=");
 	assert_string_equal(
 		MADE("LD_PRELOAD=a " LIBRARY), "LD_PRELOAD=a " LIBRARY "\n" CHANNEL "\n");
-	/* The file was not examined, but the library would have been loaded into it anyway. */
+	/*
+	 * The file was not examined. The environment already has the library, so it stays
+	 * unchanged.
+	 */
 	assert_string_equal(
 		made((const char *[]){"LD_PRELOAD=" LIBRARY, CHANNEL, NULL}, CHANNEL, -1), "=");
 	assert_int_equal(handover.cause, WIRE_UNPROFILED_NONE);
 }
 
-/* A runtime like AddressSanitizer's ends a program in which it is not the first library. */
+/*
+ * The library must follow the libraries that were added, because AddressSanitizer's runtime ends a
+ * program in which it is not the first library.
+ */
 static void it_moves_behind_what_was_added(void **state)
 {
 	const char *mixed[] = {"LD_PRELOAD=" LIBRARY " a: b:", CHANNEL, NULL};
@@ -145,7 +151,10 @@ static void it_is_taken_out_where_it_does_harm(void **state)
 		assert_string_equal(made(without, CHANNEL, harmless[i]), "=");
 		assert_int_equal(handover.cause, harmless[i]);
 	}
-	/* Nothing is known about the file: keep the environment, record the cause "replaced". */
+	/*
+	 * The file was not examined: the environment stays unchanged, and "replaced" is recorded as
+	 * the cause.
+	 */
 	assert_string_equal(made(without, CHANNEL, -1), "=");
 	assert_int_equal(handover.cause, WIRE_UNPROFILED_REPLACED);
 }
@@ -186,7 +195,7 @@ static int obstacle(int directory, const char *file)
 	return preload_find_obstacle((char *[]){NULL}, directory, file);
 }
 
-/* Under an emulator, the system's programs are for another CPU. */
+/* Skip the test under an emulator, where the system's programs are for another CPU. */
 static void skip_if_emulated(void)
 {
 	if (getenv("TEST_EMULATED"))
@@ -226,7 +235,10 @@ static void a_file_is_found_as_exec_finds_it(void **state)
 	assert_int_equal(obstacle(PRELOAD_ALONG_PATH, "sh"), 0);
 }
 
-/* Opening a FIFO may wait for its other end; opening a device may wait or change its state. */
+/*
+ * Only regular files may be opened: opening a FIFO may wait for its other end, opening a device may
+ * wait or change the device's state.
+ */
 static void only_files_are_opened(void **state)
 {
 	int held;
@@ -250,7 +262,10 @@ static void ids_that_change(void **state)
 	assert_int_equal(obstacle(AT_FDCWD, "others"), WIRE_UNPROFILED_PRIVILEGED);
 }
 
-/* The library cannot be found from this test program, so each exec counts as "unreachable". */
+/*
+ * This test program is not in a place where the library can be found, so each exec counts as
+ * "unreachable".
+ */
 static void an_exec_that_fails_counts_nothing(void **state)
 {
 	static struct wire_arena arena;
@@ -262,7 +277,7 @@ static void an_exec_that_fails_counts_nothing(void **state)
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 1);
 	preload_restore(&handover);
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);
-	/* The run is ending, so nothing is counted. */
+	/* The arena is closing because flamerun ends, so the exec is not counted. */
 	arena.closing = 1;
 	preload_hand_over(&handover, (char *[]){NULL}, AT_FDCWD, "/bin/sh");
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Recognize all forms of epilogues; reject other code and random bytes. */
+/* Recognize every form of function epilogue; reject other code and random bytes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,15 +35,15 @@ static const struct form forms[] = {
 	/* pop %rbp; add $16,%rsp; pop %rbx; pop %rbp; pop %r12 */
 	{CODE(0x5d, 0xc3), 0, false, {16, 8, 16, false}},
 	{CODE(0x48, 0x83, 0xc4, 0x10, 0x5b, 0x5d, 0x41, 0x5c, 0xc3), 0, false, {48, 8, 24, true}},
-	/* pop %rbp; ret $8: the argument lies above the return address */
+	/* pop %rbp; ret $8: an 8-byte argument lies above the return address */
 	{CODE(0x5d, 0xc2, 0x08, 0x00), 0, false, {24, 16, 24, false}},
 	/* vzeroupper */
 	{CODE(0xc5, 0xf8, 0x77, 0x5d, 0xc3), 0, false, {16, 8, 16, false}},
-	/* pop %rbp; cmp 0x348(%r15),%rsp; ja; ret, also with a short offset */
+	/* pop %rbp; cmp 0x348(%r15),%rsp; ja; ret; the second form has a short offset */
 	{CODE(0x5d, 0x49, 0x3b, 0xa7, 0x48, 3, 0, 0, 0x0f, 0x87, 1, 2, 3, 4, 0xc3), 0, false,
 		{16, 8, 16, false}},
 	{CODE(0x49, 0x3b, 0x67, 0x28, 0x0f, 0x87, 1, 2, 3, 4, 0xc3), 0, true, {8, 8, 0, false}},
-	/* CPython's trampoline at each of its instructions */
+	/* CPython's perf trampoline at each of its instructions */
 	{CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3),
 		0, true, {8, 8, 0, false}},
 	{CODE(0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, true,
@@ -55,12 +55,15 @@ static const struct form forms[] = {
 	/* call *%r9 */
 	{CODE(0x48, 0x83, 0xec, 8, 0x41, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, true,
 		{8, 8, 0, false}},
-	/* endbr64; push %rbp; mov %rsp,%rbp, in both encodings, before and behind the push */
+	/* endbr64; push %rbp; mov %rsp,%rbp in both encodings, before the push and behind it */
 	{CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5), 0, true, {8, 8, 0, false}},
 	{CODE(0x55, 0x48, 0x8b, 0xec), 0, true, {8, 8, 0, false}},
 	/* V8: cmp $3,%rcx; jg; ret $24 */
 	{CODE(0x48, 0x83, 0xf9, 3, 0x7f, 3, 0xc2, 0x18, 0), 0, true, {32, 32, 0, false}},
-	/* V8: mov -8(%rcx),%rbx; testb $1,0x35(%rbx); jne (or je, jmp); then a function's begin */
+	/*
+	 * V8: mov -8(%rcx),%rbx; testb $1,0x35(%rbx); jne (or je, jmp); a function's prologue
+	 * follows
+	 */
 	{CODE(0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x43, 0x35, 1, 0x0f, 0x85, 1, 2, 3, 4, 0x55, 0x48, 0x89,
 		 0xe5),
 		0, true, {8, 8, 0, false}},
@@ -72,19 +75,25 @@ static const struct form forms[] = {
 static const struct form none[] = {
 	/* nop; ret: compilers do not write this */
 	{CODE(0x90, 0xc3), 0, false, {0}},
-	/* leave; ret and mov %rbp,%rsp; pop %rbp; ret: these are unwound by frame pointer */
+	/*
+	 * leave; ret and mov %rbp,%rsp; pop %rbp; ret are no epilogues here: the frame pointer
+	 * unwinds them
+	 */
 	{CODE(0xc9, 0xc3), 0, false, {0}},
 	{CODE(0x48, 0x89, 0xec, 0x5d, 0xc3), 0, false, {0}},
 	/* pop %rsp */
 	{CODE(0x5c, 0xc3), 0, false, {0}},
-	/* an adjustment of the stack pointer by 0 or in the wrong direction */
+	/* an adjustment of the stack pointer by 0 or in the wrong direction is rejected */
 	{CODE(0x48, 0x83, 0xc4, 0xf8, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x81, 0xc4, 0, 0, 0, 0x80, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x83, 0xec, 0xf8, 0xc3), 0, true, {0}},
 	{CODE(0x48, 0x83, 0xec, 0x08, 0xc3), 0, true, {0}},
-	/* pops a word that the code has not pushed yet */
+	/* code that pops a word which it has not pushed */
 	{CODE(0x48, 0x83, 0xec, 0x08, 0x5d, 0xc3), 0, true, {0}},
-	/* a return address is neither at a function's beginning nor at a trampoline's call */
+	/*
+	 * A return address is never at a function's beginning; in a trampoline it is only behind
+	 * the call.
+	 */
 	{CODE(0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3), 0, false, {0}},
 	{CODE(0x55, 0x48, 0x89, 0xe5), 0, false, {0}},
@@ -97,7 +106,7 @@ static const struct form none[] = {
 	{CODE(0xff, 0xe1, 0xc3), 0, true, {0}},
 };
 
-/* Bytes of which random code is composed. */
+/* Bytes from which make_code() composes random code. */
 #define PIECE_BYTES 1u
 static const uint32_t pieces[] = {0xc3, 0xc2, 0xf3, 0x48, 0x83, 0x81, 0xc4, 0xec, 0x08, 0x00, 0x5d,
 	0x5b, 0x5c, 0x41, 0xff, 0xd1, 0x55, 0x89, 0xe5, 0xc5, 0xf8, 0x77, 0x80, 0x7f};
@@ -132,12 +141,15 @@ static const struct form none[] = {
 	{CODE(I(0xd503201f), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xd61f03c0)), 0, true, {0}},
 	{CODE(I(0xd65f0020)), 0, true, {0}},
-	/* ldp x29, x30, [sp], #-16; ldp x29, x30, [sp, #16], which does not change sp */
+	/*
+	 * ldp x29, x30, [sp], #-16 is rejected; so is ldp x29, x30, [sp, #16], which does not
+	 * change sp
+	 */
 	{CODE(I(0xa8ff7bfd), I(0xd65f03c0)), 0, true, {0}},
 	{CODE(I(0xa9417bfd), I(0xd65f03c0)), 0, true, {0}},
-	/* ldr x30, [sp], #8: sp would not be aligned */
+	/* ldr x30, [sp], #8 is rejected, because sp would not be aligned */
 	{CODE(I(0xf84087fe), I(0xd65f03c0)), 0, true, {0}},
-	/* a function does not begin at a return address */
+	/* A return address is never at a function's beginning. */
 	{CODE(I(0xa9bf7bfd)), 0, false, {0}},
 	{CODE(I(0xa9bf7bfd), I(0x910003fd)), 4, false, {0}},
 	/* mov x29, sp without a push before it */
@@ -153,7 +165,9 @@ static const uint32_t pieces[] = {0xd65f03c0, 0xd50323bf, 0xa8c17bfd, 0xa94153f3
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Look for an epilogue. The bytes behind the end, @filler, must not matter. */
+/*
+ * Search for an epilogue. The bytes behind @end are set to @filler and must not change the result.
+ */
 static int find(const struct form *form, unsigned end, uint8_t filler, struct arch_epilogue *out)
 {
 	struct arch_code code = {.at = form->at, .end = end, .exact = form->exact};
@@ -210,7 +224,7 @@ static bool is_outermost(const uint8_t *bytes, unsigned count, bool exact)
 	return arch_is_outermost(&code);
 }
 
-/* Code to which a coroutine of boost's make_fcontext() returns when it ends. */
+/* Code to which a coroutine made by boost's make_fcontext() returns when it ends. */
 static void test_who_returns_to_an_exit(void **state)
 {
 	static const uint8_t checked[] = {
@@ -255,7 +269,7 @@ static void test_what_a_direct_call_calls(void **state)
 	assert_int_equal(arch_called(by_register, 0x1000), 0);
 }
 
-/* Make code of pieces of epilogues, with a bit flipped in some bytes. */
+/* Fill @bytes with pieces of epilogues, and flip a bit in some bytes. */
 static void make_code(uint8_t *bytes, unsigned count)
 {
 	uint32_t piece = 0;
@@ -269,7 +283,7 @@ static void make_code(uint8_t *bytes, unsigned count)
 	}
 }
 
-/* With any code, results are valid and depend on nothing behind the end of the code. */
+/* For any code the result is valid and does not depend on bytes behind the end of the code. */
 static void test_hostile_code(void **state)
 {
 	uint8_t bytes[ARCH_CODE_BYTES];
@@ -291,7 +305,7 @@ static void test_hostile_code(void **state)
 			continue;
 		found_count++;
 		assert_memory_equal(&one, &other, sizeof(one));
-		/* All loads are between the stack pointer and the CFA. */
+		/* Every word that the epilogue loads lies between the stack pointer and the CFA. */
 		assert_true(one.ra <= one.cfa && one.fp <= one.cfa);
 	}
 	assert_true(found_count > 1000);

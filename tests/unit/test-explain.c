@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Placeholders in messages, and the tables that use them. Every text must expand, because no
- * compiler finds a mistyped placeholder.
+ * Expand placeholders in messages, and check the tables of messages. Every text must expand,
+ * because no compiler finds a mistyped placeholder.
  */
 #include "cli/explain.h"
 
@@ -45,7 +45,7 @@ static void placeholders(void **state)
 	assert_expands("{name", &facts, "{name");
 }
 
-/* The value of a fact is not expanded again, because it may be any file's name. */
+/* The value of a placeholder is not expanded again, because it may be any file's name. */
 static void facts_are_plain(void **state)
 {
 	const struct explain_facts odd = {.name = "{why}%s", .why = "WHY"};
@@ -94,7 +94,7 @@ static void all_texts_expand(void **state)
 		assert_complete(texts[i]);
 }
 
-/* A cause has a message, a hint or both. A hint alone leaves the message unchanged. */
+/* A cause has a message, a hint or both. If it has only a hint, the message stays unchanged. */
 static void messages(void **state)
 {
 	struct diag_message message = {0};

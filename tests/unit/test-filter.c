@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Predict whether a seccomp filter allows a call: with known and unknown arguments, and compared
- * with the kernel's decision for random filters.
+ * Predict whether a seccomp filter allows a system call, with known and unknown arguments. Compare
+ * the prediction with the kernel's decision for random filters.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -85,14 +85,14 @@ static void unknown_ones_may_be_anything(void **state)
 	assert_false(JUDGE(&call, DATA(instruction_pointer), IF_EQUAL(0, 0, 1), KILL, ALLOW));
 	/* Both values lead to ALLOW. */
 	assert_true(JUDGE(&call, DATA(args[1]), IF_EQUAL(0, 0, 1), ALLOW, ALLOW));
-	/* An unknown value stays unknown through memory, sums and the index register. */
+	/* A value stays unknown after it passes through memory, a sum or the index register. */
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_ST, 3), DATA(nr),
 		BPF_STMT(BPF_LDX | BPF_MEM, 3), BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
 		IF_EQUAL(39, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_MISC | BPF_TAX, 0), DATA(nr),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_X, 0, 0, 1), KILL, ALLOW));
 	assert_false(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_RET | BPF_A, 0)));
-	/* After a known value is stored over it, the memory is known again. */
+	/* Storing a known value makes the memory word known again. */
 	assert_true(JUDGE(&call, DATA(args[1]), BPF_STMT(BPF_ST, 3), DATA(nr),
 		BPF_STMT(BPF_ST, 3), BPF_STMT(BPF_LD | BPF_MEM, 3), IF_EQUAL(39, 1, 0), KILL,
 		ALLOW));
@@ -114,7 +114,10 @@ static void what_cannot_be_read_is_said(void **state)
 	assert_false(JUDGE(&call, BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0), ALLOW));
 }
 
-/* Each jump on an unknown value doubles the paths; too many count as a refusal. */
+/*
+ * Each jump on an unknown value doubles the number of paths. If there are too many paths, the call
+ * counts as refused.
+ */
 static void too_many_ways_are_not_gone(void **state)
 {
 	struct sock_filter code[2 * 64 + 1];
@@ -141,11 +144,17 @@ static uint32_t random_u32(void)
 	return (uint32_t)(state >> 16);
 }
 
-/* instructions of a random filter; it_says_what_the_kernel_says() adds a beginning and an end */
+/*
+ * instructions of a random filter; it_says_what_the_kernel_says() adds instructions before and
+ * behind them
+ */
 #define STEPS  12
 #define LENGTH (STEPS + 7)
 
-/* Make a random instruction that does not return and jumps over at most two further random ones. */
+/*
+ * Make a random instruction that does not return. A jump skips at most two of the @left
+ * instructions after it.
+ */
 static struct sock_filter random_step(int left)
 {
 	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_AND, BPF_OR,
@@ -204,7 +213,10 @@ static int runs(struct sock_filter *code, const uint64_t *args)
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 			_exit(CANNOT);
-		/* Make direct system calls, because a sanitizer would add calls in exit(). */
+		/*
+		 * Make direct system calls, because under a sanitizer exit() makes calls that the
+		 * filter refuses.
+		 */
 		answer = arch_syscall6(SYS_getppid, a[0], a[1], a[2], a[3], a[4], a[5]);
 		arch_syscall1(SYS_exit_group, answer < 0);
 	}
@@ -220,10 +232,12 @@ static void it_says_what_the_kernel_says(void **state)
 	for (int i = 0; i < 400; i++) {
 		struct filter_call known = {.number = SYS_getppid, .known = 63};
 		struct sock_filter code[LENGTH] = {
-			/* The kernel refuses filters that read memory before they write it. */
+			/*
+			 * Write both memory words first, because the kernel refuses filters that
+			 * read memory before writing it.
+			 */
 			BPF_STMT(BPF_ST, 0), BPF_STMT(BPF_ST, 1), DATA(nr),
-			/* Let the child exit. */
-			IF_EQUAL(SYS_exit_group, STEPS + 2, 0)};
+			IF_EQUAL(SYS_exit_group, STEPS + 2, 0)}; /* lets the child exit */
 		int refuses;
 
 		for (int argument = 0; argument < 6; argument++)
@@ -231,7 +245,10 @@ static void it_says_what_the_kernel_says(void **state)
 					       random_u32() >> i % 32;
 		for (int step = 0; step < STEPS; step++) {
 			code[4 + step] = random_step(STEPS - step);
-			/* The calling instruction's address is not known. */
+			/*
+			 * Do not load the instruction pointer, because the test does not know the
+			 * address of the call.
+			 */
 			if (BPF_CLASS(code[4 + step].code) == BPF_LD && code[4 + step].k / 8 == 1)
 				code[4 + step].k = 0;
 		}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* A flush returns all samples committed before it, none later, and none if it fails. */
+/*
+ * A successful flush returns exactly the samples that were committed before it. A failed flush
+ * returns none and loses none.
+ */
 #include "session-fixture.h"
 
 /*
- * Check that every sample of @profile lies in its time span. Another thread's sample may be
- * committed after its time, so it may be older than the span.
+ * Check that every sample of @profile lies in its time span. A sample of another thread may be
+ * older than the span, because it can be committed later than it was taken.
  */
 static void assert_in_span(const struct flameprof_profile *profile, int is_only_thread)
 {
@@ -21,8 +24,8 @@ static void assert_in_span(const struct flameprof_profile *profile, int is_only_
 }
 
 /*
- * Only this thread is sampled, so all that its handler counted before the flush is committed or
- * dropped.
+ * This thread is the only sampled thread, so each expiry that its handler counted before the flush
+ * is committed or dropped by then.
  */
 static void a_flush_has_what_was_committed_and_no_more(void **state)
 {
@@ -34,7 +37,7 @@ static void a_flush_has_what_was_committed_and_no_more(void **state)
 		struct flameprof_profile *profile = NULL;
 		uint64_t before, after;
 
-		/* So few samples make no batch, so only the flush drains the ring. */
+		/* 3 ms of samples are too few for a batch, so only the flush drains the ring. */
 		burn_ms(3);
 		before = delivered();
 		assert_int_equal(flameprof_flush(&profile, PATIENCE_MS), 0);
@@ -177,7 +180,7 @@ static int by_start(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Each profile begins where the previous one ends: no gap and no overlap. */
+/* The profiles of concurrent callers follow each other without gap and without overlap. */
 static void several_callers_share_the_time_between_them(void **state)
 {
 	enum {

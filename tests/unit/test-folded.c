@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Reading and writing folded stacks: good, bad and hostile lines; lines across the ends of buffers,
- * and an endless one; files that are certainly not folded stacks, and files that could be.
+ * Read and write folded stacks: valid, invalid and hostile lines; lines across the ends of buffers;
+ * an endless line; files that cannot be folded stacks, and files that could be.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static struct calltree *read_bytes(const char *text, size_t length)
 	return tree;
 }
 
-/* Read @text and compare what writing it gives. */
+/* Read @text, write the tree again, and compare the output with @wanted. */
 static void check(const char *text, size_t length, const char *wanted)
 {
 	struct calltree *tree = read_bytes(text, length);
@@ -113,7 +113,7 @@ static void test_two_counts_are_a_comparison(void **state)
 	CHECK("5 7\n", "5 7\n");
 }
 
-/* Read lines with two counts and compare both trees; returns the result of folded_read(). */
+/* Read lines that have two counts and compare both trees. Returns the result of folded_read(). */
 static int read_versions(const char *text, const char *wanted_old, const char *wanted_new)
 {
 	struct calltree *trees[] = {calltree_new(), calltree_new()};
@@ -140,11 +140,14 @@ static void test_two_counts_are_two_trees(void **state)
 				 "a;b 8\na;c 1\n"),
 		0);
 	assert_int_equal(bad.count, 0);
-	/* Each count carries its own fraction over. */
+	/*
+	 * The remainder of a fractional count is carried over separately for each of the two
+	 * counts.
+	 */
 	assert_int_equal(read_versions("a 1.6 .5\nb 1.6\t.6\nc 1.8 0\n", "a 1\nb 2\nc 2\n",
 				 "b 1\n"),
 		0);
-	/* A name may end in a number, and a line may be damaged. */
+	/* A name may end in a number. A damaged line is counted and skipped. */
 	assert_int_equal(read_versions("a;worker 3 5 7\n b 1 2\nc 7\n", " b 1\na;worker 3 5\n",
 				 " b 2\na;worker 3 7\n"),
 		0);
@@ -156,7 +159,7 @@ static void test_two_counts_are_two_trees(void **state)
 	assert_int_equal(read_versions("a;b 5 x\n", NULL, NULL), -ENODATA);
 	assert_int_equal(read_versions("a 1 4503599627370497\n", NULL, NULL), -ERANGE);
 	assert_int_equal(read_versions("a 4503599627370497 1\n", NULL, NULL), -ERANGE);
-	/* One line with two numbers does not make the file one with two counts. */
+	/* A single line with two numbers does not make the file one with two counts per line. */
 	assert_int_equal(read_versions("main;f 1\nthread 7 100\nmain;g 1\n", NULL, NULL), -ENODATA);
 }
 
@@ -291,7 +294,7 @@ static void nothing_has_no_lines(void **state)
 	lines_release(&lines);
 }
 
-/* Lengths around the end of the buffer, and around the point where it grows. */
+/* Try line lengths around the end of the buffer, where the buffer must grow. */
 static void lines_of_many_lengths(void **state)
 {
 	const size_t first = 65000, last = 67000, step = 7;
@@ -344,7 +347,7 @@ static void failures_are_told(void **state)
 static struct diag_message message;
 static struct folded_bad doubted;
 
-/* Returns the result of folded_read() for these bytes. */
+/* Returns the result of folded_read() for the @length bytes at @text. */
 static int read_doubtful(const char *text, size_t length)
 {
 	struct calltree *tree = calltree_new();
@@ -390,7 +393,7 @@ static void functions_may_be_called_alike(void **state)
 	assert_int_equal(READ("[unsampled] 3\n"), 0);
 	assert_int_equal(READ("PERFILE 3\n"), 0);
 	assert_int_equal(READ("%P 3\n"), 0);
-	/* Only the first line is checked for other kinds of files. */
+	/* Only the first line is checked for the marks of other file formats. */
 	assert_int_equal(READ("main 1\n<?xml version=\"1.0\"?>\n"), 0);
 	assert_int_equal(doubted.count, 1);
 }
