@@ -428,7 +428,7 @@ static void lines_that_are_no_stacks(void **state)
 		"x:2: not \"outer;inner weight\", nor is any other of its first 2 lines");
 	for (unsigned i = 1; i < FOLDED_DOUBT_LINES; i++, length += 3)
 		memcpy(text + length, "no\n", 3);
-	/* One bad line fewer than the limit, then a stack: the file is accepted. */
+	/* The file is accepted if one bad line fewer than the limit precedes the first stack. */
 	strcpy(text + length, "a 1\nno\nno\n");
 	assert_int_equal(read_doubtful(text, strlen(text)), 0);
 	assert_int_equal(doubted.count, FOLDED_DOUBT_LINES + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compare arch_follow_code() with the call-frame information of some libraries, which gives the
- * caller's registers at every instruction; and run it on bytes that are no code.
+ * caller's registers at every instruction. Also run arch_follow_code() on bytes that are no code.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,8 +41,8 @@ static bool is_offset(const struct cfi_row *row, unsigned slot, int32_t *value)
 }
 
 /*
- * @copied  offset below the CFA at which the function has stored its caller's frame pointer while
- * the register still holds it, too; 0 if there is none
+ * Compare at @pc. @copied is the offset below the CFA at which the function has already stored its
+ * caller's frame pointer, while the register also still holds it; 0 if it has not.
  */
 static void compare(
 	const struct unwind_module *module, uintptr_t pc, int32_t copied, struct sum *sum)
@@ -74,8 +74,9 @@ static void compare(
 }
 
 /*
- * gcc 15 stores the frame pointer some instructions before call-frame information mentions it,
- * which is when the register gets another value. Returns @copied after @instruction at @pc.
+ * gcc 15 stores the frame pointer some instructions before the call-frame information says so,
+ * which it does where the register gets another value. Returns the new value of @copied after
+ * @instruction at @pc.
  */
 static int32_t copied_after(const struct unwind_module *module, uintptr_t pc,
 	const struct arch_instruction *instruction, int32_t copied)
@@ -109,7 +110,7 @@ static bool is_padding(const uint8_t *code)
 	return code[0] == 0x90 || code[0] == 0xcc;
 }
 
-/* Compare at all instructions of [@pc, @end) except the padding behind the last return. */
+/* Compare at each instruction of [@pc, @end) up to the last return; padding follows it. */
 static void compare_function(
 	const struct unwind_module *module, uintptr_t pc, uintptr_t end, struct sum *sum)
 {
@@ -138,7 +139,9 @@ static void compare_function(
 	}
 }
 
-/* Compare all functions in the linker's .eh_frame_hdr table of the module with @address. */
+/*
+ * Compare all functions that are in the .eh_frame_hdr table of the module which contains @address.
+ */
 static void compare_module(const void *address, struct sum *sum)
 {
 	struct unwind_module module;
@@ -164,7 +167,10 @@ static void compare_module(const void *address, struct sum *sum)
 
 static void it_says_what_call_frame_information_says(void **state)
 {
-	/* Compiled libraries only: glibc's assembly code does not describe all its pushes. */
+	/*
+	 * Compare compiled libraries only: the call-frame information of glibc's assembly code
+	 * omits some pushes.
+	 */
 	static const char *const libraries[][2] = {{"libcairo.so.2", "cairo_create"},
 		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"},
 		{"libz.so.1", "inflate"}, {"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
@@ -293,7 +299,7 @@ static void what_is_not_sure_is_not_said(void **state)
 	}
 }
 
-/* Random bytes: reads stay in the text, and the search ends. */
+/* For random bytes, reads must stay inside the text and the search must end. */
 static void any_bytes_have_an_end(void **state)
 {
 	unsigned found = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which symbolic links are followed to a file that is written, whatever fs.protected_symlinks is:
- * no link of another user in a sticky folder, at any position in the path.
+ * Which symbolic links are followed to a file that is written: no link of another user in a sticky
+ * folder, at any position in the path, whatever fs.protected_symlinks is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include "tests/unit/own-folder.h"
 
 #define NOBODY 65534
-/* the root, relative to a test's folder: in an emulator, absolute paths have another root */
+/* the root, relative to a test's folder: under an emulator, absolute paths have another root */
 #define FROM_ROOT "../.."
 
-/* Check that @path leads to @name in @folder. */
+/* Check that following @path leads to @name in @folder. */
 static void expect(const char *path, const char *folder, const char *name)
 {
 	struct followed place;
@@ -83,7 +83,7 @@ static void paths_are_walked(void **state)
 	expect("a//b/file", "a/b", "file");
 	expect("a/b/../../a/x", "a", "x");
 	if (getenv("TEST_EMULATED"))
-		/* in an emulator an absolute path may be one of the emulator's */
+		/* Under an emulator an absolute path may belong to the emulator's root folder. */
 		return;
 	expect(absolute, "a/b", "none");
 	expect("/x", "/", "x");
@@ -188,7 +188,10 @@ static void it_is_the_folder_that_makes_it_a_trap(void **state)
 		assert_int_equal(chmod("shared", harmless[i]), 0);
 		expect("shared/link", ".", "file");
 	}
-	/* The folder's owner could replace any file in it anyway. */
+	/*
+	 * A link of the folder's owner is followed, because the owner could replace any file in the
+	 * folder anyway.
+	 */
 	assert_int_equal(chmod("shared", 01777), 0);
 	assert_int_equal(chown("shared", NOBODY, (gid_t)-1), 0);
 	expect("shared/link", ".", "file");
@@ -224,7 +227,7 @@ static void anothers_file_in_a_sticky_folder(void **state)
 	expect("shared/own", "shared", "own");
 	refuse("shared/trap", -FOLLOW_ANOTHERS);
 	refuse("shared/fifo", -FOLLOW_ANOTHERS);
-	/* A file that appears between following and opening. */
+	/* Refuse a file of another user that appears between follow_links() and followed_open(). */
 	assert_int_equal(follow_links("shared/late", &place), 0);
 	put("shared/late", NOBODY);
 	assert_int_equal(followed_open(&place, O_WRONLY), -FOLLOW_ANOTHERS);
@@ -273,7 +276,7 @@ static void links_of_proc(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	if (getenv("TEST_EMULATED"))
-		/* these links contain absolute paths */
+		/* The links in /proc/self/fd contain absolute paths, which an emulator changes. */
 		return;
 	fd = open("file", O_RDWR | O_CREAT, 0600);
 	assert_true(fd >= 0);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Function extents from call-frame information, checked on this program's own functions. */
+/*
+ * Starts and ends of functions, read from call-frame information and compared with this program's
+ * own functions.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +37,7 @@ static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 	return 1;
 }
 
-/* Convert an address in this program to an ELF virtual address. */
+/* Convert the address of something in this program to an ELF virtual address. */
 static uint64_t here(const void *address)
 {
 	uintptr_t bias = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A Go function table of two functions, written by hand: names, extents, stack sizes. Then the
- * table with every byte changed in turn.
+ * Read a Go function table of two functions, written by hand: names, extents, stack sizes. Then
+ * read the table again with each byte changed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void test_functions(void **state)
 	assert_int_equal(function.end, TEXT + 0x60);
 	assert_true(function.is_outermost);
 	assert_true(gopclntab_function(&table, 2, &function) < 0);
-	/* A name that begins behind the last NUL has no end. */
+	/* The table of names now ends before main.b, so that this name has no end. */
 	table.names_end = 7;
 	assert_int_equal(gopclntab_function(&table, 0, &function), 0);
 	assert_true(gopclntab_function(&table, 1, &function) < 0);
@@ -122,7 +122,9 @@ static void walk_all(const struct gopclntab *table)
 	}
 }
 
-/* The table is on the heap with its exact size, so a sanitizer detects reads beyond its end. */
+/*
+ * The table is on the heap with its exact size, so that a sanitizer detects reads beyond its end.
+ */
 static void test_every_byte_changed(void **state)
 {
 	static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};

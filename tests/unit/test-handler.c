@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* arch/handler.h: the registers before the first instruction of a handler. */
+/*
+ * arch/handler.h: find the interrupted registers in a handler that interrupted another handler
+ * before its first instruction.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,7 +25,7 @@ static void first(int number)
 	firsts++;
 }
 
-/* Find what the signal interrupted, as the sampler's handler does. */
+/* Find what the signal interrupted, as the handler of the sampling signal does. */
 static void second(int number, siginfo_t *info, void *context)
 {
 	uintptr_t ucontext;
@@ -36,7 +39,10 @@ static void second(int number, siginfo_t *info, void *context)
 		arch_registers_from_ucontext(&interrupted, (const void *)ucontext);
 }
 
-/* Send both signals at once: the kernel enters the handler of the lower number first. */
+/*
+ * Send both signals at once. The kernel enters the handler of the lower number first, and the other
+ * handler before the first instruction of that one.
+ */
 static int send_both(void **state)
 {
 	const int flags = *(const int *)*state;
@@ -62,7 +68,10 @@ static void a_handler_that_has_just_begun(void **state)
 	for (unsigned i = 0; i < ARCH_DWARF_REGS; i++)
 		if (!(ARCH_HANDLER_SETS >> i & 1))
 			assert_int_equal(seen.r[i], interrupted.r[i]);
-	/* The first signal interrupted a system call in an outer frame of this stack. */
+	/*
+	 * The first signal interrupted a system call in an outer frame of this stack, so its
+	 * registers are reported.
+	 */
 	assert_int_not_equal(interrupted.r[ARCH_DWARF_PC], seen.r[ARCH_DWARF_PC]);
 	assert_in_range(interrupted.r[ARCH_DWARF_SP], seen.r[ARCH_DWARF_SP] + 512,
 		(uintptr_t)__builtin_frame_address(0));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The time that the handler reports as its own excludes time in which other threads had the CPU. */
+/*
+ * The time that the sampling handler reports as its own must exclude time in which other threads
+ * had the CPU.
+ */
 #include "tests/unit/session-fixture.h"
 
 #include <sys/syscall.h>
@@ -9,13 +12,13 @@
 #define CALLS	 2000
 #define MEASURED_OF 16
 #define JUMP_NS	 5000000
-/* ns; a call that takes longer counts as interrupted */
+/* ns; a handler call that takes longer counts as interrupted by another thread */
 #define LONGEST_NS 250000
 
-/* atomic: loses JUMP_NS at each clock reading; 0: none */
+/* tid of the thread for which each clock reading jumps by JUMP_NS; 0: none. Atomic */
 static uint32_t jumping_tid;
 
-/* Replaces libc's function in the whole program. */
+/* Replace libc's clock_gettime() in the whole program. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	static uint64_t lost_ns;
@@ -46,7 +49,7 @@ static void other_threads_time_is_not_the_handlers(void **state)
 	(void)state;
 	skip_under_tsan();
 	start_often();
-	/* The handler must call this clock_gettime() although it is not libc's. */
+	/* Make the handler call this clock_gettime() although it is not libc's. */
 	__atomic_store_n(&clock_asks_kernel, 0, __ATOMIC_RELAXED);
 	burner_begin(&burner);
 	__atomic_store_n(&jumping_tid, burner.tid, __ATOMIC_RELEASE);

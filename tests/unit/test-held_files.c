@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Which files are held open, until when, and which of them are found again. */
+/*
+ * Which files of sampled programs are held open, until when, and which can be found again after
+ * their name is gone.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +27,7 @@ static struct held_files *held;
 
 static int enter(void **state)
 {
-	/* /tmp is on this program's mount, so that the folder's files are held. */
+	/* /tmp is on the mount of this program, and only files on such mounts are held. */
 	unsetenv("TMPDIR");
 	held = held_files_new();
 	assert_non_null(held);
@@ -74,7 +77,7 @@ static void a_file_outlives_its_name(void **state)
 	held_files_add(held, IMAGE, &module);
 	assert_int_equal(rename("a", "b"), 0);
 	assert_true(is_file(held_files_find(held, IMAGE, &module), "b"));
-	/* Without a build-id, only the image identifies the file. */
+	/* The module has no build-id, so only the process image (one exec) identifies the file. */
 	assert_int_equal(held_files_find(held, IMAGE + 1, &module), 0);
 	assert_int_equal(unlink("b"), 0);
 	assert_int_not_equal(held_files_find(held, IMAGE, &module), 0);
@@ -116,7 +119,7 @@ static void a_build_id_identifies_it_in_every_image(void **state)
 	assert_int_equal(held_files_find(held, IMAGE, &module), 0);
 }
 
-/* The number of descriptors is limited; files that have lost their names stay open. */
+/* The number of descriptors is limited, but a file that lost its name early must still be open. */
 static void descriptors_are_bounded(void **state)
 {
 	struct rlimit before, limit;
@@ -162,7 +165,7 @@ static void a_perf_map_outlives_its_name(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
 	unlink(path);
-	/* The map may be written later than its code runs. */
+	/* The perf map may be written after its code has run. */
 	held_files_open(held, IMAGE, pid);
 	assert_int_equal(held_files_find_map(held, IMAGE, false, 0), 0);
 	map = fopen(path, "we");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* The program's own use of the sampling signal in a thread that has asked to block it. */
+/* The program itself uses the sampling signal in a thread that asked to block it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 static const struct timespec at_once = {0, 0};
 static sigset_t only;
 
-/* Make this thread the first of the table, marked as blocking the signal. */
+/* Make this thread the first in the sampler's table and mark it as blocking the sampling signal. */
 static int believe(void **state)
 {
 	(void)state;
@@ -46,7 +46,7 @@ static void send(int code, int from)
 	assert_true(sigismember(&context.uc_sigmask, sampler_signal()));
 }
 
-/* A direct system call, because libc's sigtimedwait() changes SI_TKILL to SI_USER. */
+/* Wait by a direct system call, because libc's sigtimedwait() changes SI_TKILL to SI_USER. */
 static long take(siginfo_t *info)
 {
 	return syscall(SYS_rt_sigtimedwait, &only, info, &at_once, 8);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Handlers on alternate stacks: what the kernel calls, and what the program reads back. */
+/*
+ * Signal handlers on alternate stacks: which handler the kernel calls, and which one the program
+ * reads back.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -22,10 +25,10 @@
 #define STACK_BYTES 65536
 #define PERIOD_NS   100000
 
-/* SA_RESTORER: on some CPUs libc returns the kernel's flag */
+/* SA_RESTORER; sigaction() of some CPUs' libc returns this flag of the kernel */
 #define SA_RESTORER_ 0x04000000
 
-/* Without optimization the guard calls the handler instead of jumping to it. */
+/* Without optimization the guard calls the program's handler instead of jumping to it. */
 #ifdef __OPTIMIZE__
 #define IS_JUMPING 1
 #else
@@ -37,13 +40,15 @@ static struct wire_arena arena;
 static struct wire_slot slot;
 static char *stack; /* the page below it is not mapped */
 
-/* Observations of the program's handler, and the number of calls of the sampling signal's. */
+/*
+ * Observations of the program's handler, and the number of calls of the sampling signal's handler.
+ */
 static volatile int calls, was_blocked, leaves, deliveries;
 static volatile uint64_t works_ns, worked_ns;
 static volatile uintptr_t called_by;
 static sigjmp_buf outside;
 
-/* Call the kernel directly, without interposers. */
+/* Change the signal mask by a direct system call, past the library's interposers. */
 static uint64_t mask(int how, uint64_t set)
 {
 	uint64_t before = 0;
@@ -68,7 +73,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Use CPU time. Returns the used time in ns. */
+/* Use at least @ns of CPU time. Returns the CPU time used, in ns. */
 static uint64_t burn(uint64_t ns)
 {
 	uint64_t begin_ns = cpu_ns();
@@ -177,7 +182,7 @@ static void it_is_told_what_it_asked_for(void **state)
 			assert_int_equal(flags_of(&told), flags[f]);
 			assert_true(mask_of(&told) == masks[m]);
 		}
-	/* Returns the previous action, whichever follows it. */
+	/* guard_sigaction() returns the previous action, whatever action is set. */
 	set(SA_ONSTACK, 0);
 	assert_int_equal(
 		guard_sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &told), 0);
@@ -187,7 +192,7 @@ static void it_is_told_what_it_asked_for(void **state)
 	assert_ptr_equal(told.sa_handler, SIG_IGN);
 }
 
-/* Returns the kernel's handler by a direct system call. */
+/* Returns the handler that the kernel has, by a direct system call. */
 static sighandler_t kernels_handler(void)
 {
 	struct {
@@ -201,7 +206,10 @@ static sighandler_t kernels_handler(void)
 	return kernel.handler;
 }
 
-/* signal() and its relatives return the kernel's handler, which is translated to the program's. */
+/*
+ * signal() and its relatives return the kernel's handler, which must be translated to the program's
+ * handler.
+ */
 static void a_handler_alone_is_told_too(void **state)
 {
 	sighandler_t before;
@@ -214,7 +222,7 @@ static void a_handler_alone_is_told_too(void **state)
 	assert_ptr_equal(guard_program_handler(SIGUSR1, SIG_IGN), SIG_IGN);
 }
 
-/* An action that was set by a direct system call is reported as it is, with all its flags. */
+/* An action that was set by a direct system call is reported unchanged, with all its flags. */
 static void a_default_set_past_us_is_told_as_it_is(void **state)
 {
 	struct sigaction told = {.sa_flags = SA_SIGINFO};
@@ -227,7 +235,10 @@ static void a_default_set_past_us_is_told_as_it_is(void **state)
 	assert_int_equal(flags_of(&told), SA_SIGINFO);
 }
 
-/* A handler that was read by a direct system call is replaced by the program's. */
+/*
+ * If the program sets a handler that it read by a direct system call (the guard), its own handler
+ * is set.
+ */
 static void what_the_kernel_has_can_be_put_back(void **state)
 {
 	struct sigaction kernel = {.sa_flags = SA_ONSTACK};
@@ -272,7 +283,10 @@ static void a_refused_one_changes_nothing(void **state)
 	assert_ptr_equal(told.sa_handler, SIG_DFL);
 }
 
-/* The sampling signal is let in if the stack has room; the return address is the kernel's. */
+/*
+ * The guard unblocks the sampling signal only if the stack has room for its handler. The program's
+ * handler must see the kernel's return address.
+ */
 static void room_decides(void **state)
 {
 	const struct {
@@ -301,14 +315,19 @@ static void room_decides(void **state)
 		set(SA_ONSTACK, cases[i].mask);
 		raise(SIGUSR1);
 		assert_int_equal(was_blocked, cases[i].is_blocked);
-		/* The return address is the same as if the kernel had called the handler. */
+		/*
+		 * The program's handler returns to the same address as if the kernel had called it.
+		 */
 		if (!cases[i].is_blocked && IS_JUMPING)
 			assert_int_equal(called_by, returns_to);
 	}
 	assert_int_equal(calls, 7);
 }
 
-/* handler_weight grows by the periods of CPU time in the handler, by none before or after. */
+/*
+ * handler_weight grows by the sampling periods of CPU time spent in the handler, and by none before
+ * or after.
+ */
 static void what_became_due_in_there_is_its_own(void **state)
 {
 	(void)state;
@@ -334,7 +353,10 @@ static void where_it_is_let_in_nothing_is_noted(void **state)
 	assert_int_equal(self->handler_weight, 0);
 }
 
-/* A handler may leave by siglongjmp(): no periods are noted, and the sampling signal is let in. */
+/*
+ * If a handler leaves by siglongjmp(), no periods are recorded for it, and the sampling signal is
+ * unblocked.
+ */
 static void one_may_leap_out(void **state)
 {
 	(void)state;
@@ -361,7 +383,7 @@ static void a_thread_that_blocks_it_goes_on_to(void **state)
 }
 
 /*
- * The program's handler is called, too, when sampling was given up and in a child that is not
+ * The program's handler is also called after sampling was given up, and in a child that is not
  * sampled.
  */
 static void it_is_reached_in_the_end(void **state)
@@ -387,7 +409,10 @@ static void it_is_reached_in_the_end(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A vfork child has signal actions of its own, but it must not change its parent's table. */
+/*
+ * A vfork child has its own signal actions in the kernel, but it shares memory: it must not change
+ * its parent's table of actions.
+ */
 static void a_vfork_child_changes_nothing(void **state)
 {
 	struct sigaction told, plain = {.sa_handler = SIG_IGN, .sa_flags = SA_ONSTACK};

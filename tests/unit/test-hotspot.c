@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The reader of HotSpot's methods and scopes on a heap laid out by hand, and the begin and end of
- * interpreted methods, instruction by instruction. tests/e2e/test_java_truth.py runs a real JVM.
+ * The reader of HotSpot's methods and scopes on a heap that is laid out by hand, and each
+ * instruction at the begin and end of interpreted methods. tests/e2e/test_java_truth.py runs a real
+ * JVM.
  */
 #include "libprof/runtime/hotspot.c"
 #include "libprof/runtime/hotspot_code.c"
@@ -28,7 +29,7 @@ struct heap {
 	uint64_t nmethod[32], metadata[2];
 	uint8_t scopes[64];
 	uint64_t unloaded; /* classes */
-	/* code heap: low, high; its segments: low, high, log2 */
+	/* code heap: low, high; segment map: low, high; log2 of the segment size */
 	uint64_t code[5];
 	struct runtime runtime;
 	struct runtime_reader reader;
@@ -69,7 +70,7 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.const_size = 48,
 	.constants_size = 72,
 	.has_lines = 1,
-	/* in this release digits are stored without an offset of 1 */
+	/* this release stores digits without an offset of 1 */
 	.sweeper = 8,
 	.scopes = HOTSPOT_FIELD_POINTER(16),
 	.metadata = HOTSPOT_FIELD(24, HOTSPOT_INT),
@@ -157,7 +158,10 @@ static void test_a_method_is_told(void **state)
 	assert_string_equal(text, "Where.java");
 	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, 12, 0);
 	assert_string_equal(text, "some.where.");
-	/* A hidden class is shown without its address. Other names may contain a similar suffix. */
+	/*
+	 * The address in a hidden class's name is not shown. A similar suffix of another name is
+	 * kept.
+	 */
 	set_symbol(2, "Where$$Lambda$14+0x0000000800c03000");
 	runtime_forget(&heap->reader);
 	hotspot_text(&heap->runtime, &heap->reader, frame.name, text, sizeof(text), 0);
@@ -184,7 +188,7 @@ static void test_lines(void **state)
 	assert_line(-1, 0);
 }
 
-/* A class with the same layout at the same address has another identity. */
+/* Another class with the same layout at the same address has another identity. */
 static void test_who_it_is(void **state)
 {
 	struct runtime_frame before, after;
@@ -197,8 +201,8 @@ static void test_who_it_is(void **state)
 }
 
 /*
- * Overloaded methods of a class have the same name, and here also the same exclusive or of their
- * address with that of their ConstMethod: they must have different identities.
+ * Overloaded methods of a class have the same name, and here also the same value of (address XOR
+ * address of their ConstMethod). They must still have different identities.
  */
 static void test_methods_of_one_name_differ(void **state)
 {
@@ -246,7 +250,7 @@ static void test_what_is_no_method(void **state)
 	assert_true(read_at(0, &frame) < 0);
 }
 
-/* Read what the method that is compiled as heap->nmethod runs at @scope, at most four frames. */
+/* Read the methods that run at @scope in the compiled code heap->nmethod, at most four frames. */
 static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 {
 	struct runtime_frame frame = {
@@ -261,10 +265,16 @@ static int frames_at(uint32_t scope, struct runtime_frame frames[4])
 	return frames_of_hotspot(&heap->runtime, &heap->reader, &frame, frames, 4);
 }
 
-/* A method inlined in itself. Scopes lead outward; frames are ordered from caller to callee. */
+/*
+ * A method is inlined into itself. Scopes lead from callee to caller; the frames are ordered from
+ * caller to callee.
+ */
 static void test_scopes(void **state)
 {
-	/* Caller scope, method, bytecode index + 1. At 1: index 7, no caller; at 4: 3, by 1. */
+	/*
+	 * Each scope: caller's scope, method, bytecode index + 1. Scope 1: index 7, no caller.
+	 * Scope 4: index 3, called by scope 1.
+	 */
 	static const uint8_t scopes[] = {0, 0, 1, 8, 1, 1, 4};
 	struct runtime_frame frames[4];
 
@@ -278,7 +288,10 @@ static void test_scopes(void **state)
 	assert_int_equal(frames[1].position, 7);
 	assert_int_equal(frames_at(1, frames), 1);
 	assert_int_equal(frames[0].position, 7);
-	/* Without enough room or a scope, only the method is returned, without a bytecode index. */
+	/*
+	 * If the scope is unknown or there is no room for its frames, only the method is returned,
+	 * without a bytecode index.
+	 */
 	assert_int_equal(frames_of_hotspot(&heap->runtime, &heap->reader,
 				 &(struct runtime_frame){.function = (uintptr_t)heap->method,
 					 .code = (uintptr_t)heap->nmethod,
@@ -295,9 +308,9 @@ static void test_scopes(void **state)
 }
 
 /*
- * A method that was read is read again only if a class was unloaded since or the frame has other
- * constants; or, if the JVM does not count unloaded classes, if the method refers to something else
- * or was read long ago.
+ * A method that was read before is read again only if a class was unloaded since then or if its
+ * frame has other constants. If the JVM does not count unloaded classes, the method is read again
+ * if it refers to something else or was read long ago.
  */
 static void test_methods_are_known_again(void **state)
 {
@@ -326,7 +339,10 @@ static void test_methods_are_known_again(void **state)
 		assert_true(again.key != first.key);
 		heap->unloaded++;
 	}
-	/* The counter changes while the method is read, so its class may have been replaced. */
+	/*
+	 * The counter of unloaded classes changes while the method is read, so its class may have
+	 * been replaced.
+	 */
 	runtime_reader_init(&heap->reader, getpid(), 1);
 	heap->reader.cache = &kept;
 	hotspot_cache(&heap->runtime, &heap->reader);
@@ -358,8 +374,9 @@ enum in_nmethod {
 };
 
 /*
- * A method's name is read once: other positions in it, in the same code or in other code, are named
- * without reading the class again, unless its ConstMethod is another one or a class was unloaded.
+ * A method's name is read once. Other positions in the method, in the same compiled code or in
+ * other code, are named without reading the class again, unless the method has another ConstMethod
+ * or a class was unloaded.
  */
 static void test_a_method_is_read_once(void **state)
 {
@@ -380,7 +397,10 @@ static void test_a_method_is_read_once(void **state)
 	assert_int_equal(frames_at(1, first), 1);
 	assert_int_equal(first[0].position, 7);
 	heap->holder[3] = 0;
-	/* For the same code nothing of the method is read, for other code only its ConstMethod. */
+	/*
+	 * For the same code nothing of the method is read again; for other code only its
+	 * ConstMethod.
+	 */
 	heap->method[1] = 0;
 	assert_int_equal(frames_at(4, again), 1);
 	assert_int_equal(again[0].position, 3);
@@ -403,7 +423,10 @@ static void test_a_method_is_read_once(void **state)
 	assert_int_equal(frames_at(4, again), 1);
 }
 
-/* HotSpot's reader records no windows for the next walk, and reads its own process directly. */
+/*
+ * HotSpot's reader records no memory windows for the next walk to prefetch, and reads its own
+ * process directly.
+ */
 static void test_what_walks_read(void **state)
 {
 	struct runtime_again before = {0};
@@ -418,9 +441,9 @@ static void test_what_walks_read(void **state)
 #if ARCH_HOTSPOT_IS_KNOWN
 
 /*
- * Check the caller at offset @at of the code @bytes. The test sets registers and stack as the CPU
- * has them there: return address @ra, stack pointer @sp, frame pointer saved at @fp_at; 0: not
- * saved.
+ * Check the caller that is found at offset @at of the code @bytes. The test sets registers and
+ * stack as the CPU has them at this instruction: return address @ra, stack pointer @sp, frame
+ * pointer saved at @fp_at; 0 if it is not saved.
  */
 static void assert_edge(const uint8_t *bytes, unsigned count, unsigned at, uintptr_t ra,
 	uintptr_t sp, uintptr_t fp_at, const struct arch_registers *registers)

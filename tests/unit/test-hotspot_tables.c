@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * HotSpot's description of itself in each supported release. A made-up JVM is laid out by the names
- * and widths in hotspot-fixture.h; the reader must find its method, the running line and the
- * caller. A description that lacks an entry or contradicts itself is refused.
+ * The tables by which HotSpot describes itself (vmStructs), in each supported release. A made-up
+ * JVM is laid out with the names and widths in hotspot-fixture.h; the reader must find its method,
+ * the running line and the caller. Tables that lack an entry or contradict themselves are refused.
  */
 #include "libprof/runtime/hotspot.h"
 
@@ -29,11 +29,11 @@ static uintptr_t find_symbol(struct runtime_symbols *symbols, struct runtime_rea
 
 #define ENTRIES 128u
 
-/* offsets from the nmethod's header, which is longest in release 17 */
+/* offsets from the nmethod's header, whose longest form is release 17's */
 enum in_code {
 	CODE = 512,
 	COMPLETE = 12,
-	/* offset in the code: return address of a call */
+	/* offset in the code of the return address of a call */
 	CALL_END = 32,
 	DEOPT = 96,
 	DEOPT_HANDLE = 104,
@@ -46,7 +46,7 @@ enum in_code {
 
 enum in_stubs { /* offsets from the block */
 	STUBS_AT = 3072,
-	/* offset from the block: a return address that is not behind a call */
+	/* offset from the block of a return address that is not behind a call */
 	STUB = 256,
 	STUB_CALL_END = 288,
 	STUBS_END = 512
@@ -60,7 +60,7 @@ enum {
 	NAME = 1
 };
 
-/* the JVM: its tables, its variables, and the objects that these point to */
+/* The made-up JVM: its tables, its variables, and the objects to which these point. */
 struct jvm {
 	struct field_entry fields[ENTRIES];
 	struct type_entry types[ENTRIES];
@@ -116,7 +116,10 @@ static int size_of(const char *type)
 	return find_entry(type, "")->value;
 }
 
-/* Write @value with the width that the release declares. Returns 0 if it has no such field. */
+/*
+ * Write @value with the width that the release declares for @field. Returns 0 if the release has no
+ * such field.
+ */
 static int put(void *object, const char *type, const char *field, uint64_t value)
 {
 	const struct hotspot_entry *entry = find_entry(type, field);
@@ -139,7 +142,7 @@ static void put_pointer(void *object, const char *type, const char *field, const
 	assert_true(put(object, type, field, (uintptr_t)target));
 }
 
-/* Stubs of virtual threads, in their own block. */
+/* Make the stubs of virtual threads, which have a code block of their own. */
 static void put_stubs(const char *name)
 {
 	uint8_t *block = (uint8_t *)jvm->code + STUBS_AT, *blob = block + size_of("HeapBlock");
@@ -169,7 +172,7 @@ static void *variable_of(const char *type)
 	return variables[i];
 }
 
-/* Describe the release. Omit the entry @missing, unless it is NULL. */
+/* Fill the JVM's tables for `release`. Omit the entry @missing, unless it is NULL. */
 static void describe(const struct hotspot_entry *missing)
 {
 	const struct hotspot_entry *const tables[] = {jdk_common, release};
@@ -236,7 +239,10 @@ static void put_method(void)
 	put_symbol(1, "some/where/Where");
 }
 
-/* By pc offset in the code: up to 8 no scope, then the method at bytecode index 3. */
+/*
+ * Write the pc table of the code: no scope for pc offsets up to 8, then the method at bytecode
+ * index 3.
+ */
 static void put_tables(uint8_t *pcs, uint8_t *scopes, uintptr_t *metadata)
 {
 	static const int places[][2] = {{-1, 0}, {8, 0}, {128, SCOPE}};
@@ -370,7 +376,7 @@ static const struct hotspot_entry *const releases[] = {jdk_17, jdk_21, jdk_25, j
 		each < sizeof(releases) / sizeof(releases[0]) && ((entries) = releases[each], 1); \
 		each++)
 
-/* Check that the activation at @pc runs Where.work at line 12 and returns to CALL_END. */
+/* Check that the frame at @pc runs Where.work at line 12 and returns to CALL_END. */
 static void assert_activation(uintptr_t pc)
 {
 	struct unwind_activation at = {.pc = pc, .sp = (uintptr_t)jvm->stack};
@@ -401,7 +407,10 @@ static void test_each_release_is_read(void **state)
 		assert_int_equal(find(), 0);
 		jvm->stack[FRAME_WORDS - 2] = 0x5555;
 		jvm->stack[FRAME_WORDS - 1] = nmethod() + CODE + CALL_END;
-		/* A deoptimized frame returns to the handler and keeps its original pc. */
+		/*
+		 * A deoptimized frame's return address is that of the handler; its original pc is
+		 * kept elsewhere in the frame.
+		 */
 		jvm->stack[ORIGINAL_PC / 8] = nmethod() + CODE + CALL_END;
 		assert_activation(nmethod() + CODE + CALL_END);
 		assert_activation(nmethod() + CODE + DEOPT);
@@ -411,7 +420,7 @@ static void test_each_release_is_read(void **state)
 	}
 }
 
-/* A register that was pushed below the frame is popped before the frame is removed. */
+/* The code pops a register, which was pushed below the frame, before it removes the frame. */
 static void test_a_word_below_the_frame(void **state)
 {
 	/* dec %rcx; pop %rax; add $16,%rsp; pop %rbp; ret; then the same code without pop %rax */
@@ -432,7 +441,7 @@ static void test_a_word_below_the_frame(void **state)
 	assert_int_equal(at.pc, nmethod() + CODE + CALL_END);
 	assert_int_equal(at.sp, (uintptr_t)(jvm->stack + FRAME_WORDS + 1));
 	assert_int_equal(at.fp, 0x5555);
-	/* This code removes as much as the frame has, so there is no word below the frame. */
+	/* This code removes exactly the frame's size, so no word lies below the frame. */
 	at = (struct unwind_activation){.pc = nmethod() + CODE + CALL_END + 8,
 		.sp = (uintptr_t)(jvm->stack + 1),
 		.innermost = &registers};
@@ -442,7 +451,9 @@ static void test_a_word_below_the_frame(void **state)
 	assert_int_equal(leave_code(&runtime, &reader, &at, &frame), -EBADMSG);
 }
 
-/* Code that leads straight to its return is trusted more than the blob's frame size. */
+/*
+ * If the code leads straight to a return, use the code instead of the frame size of its code blob.
+ */
 static void test_code_that_leads_to_its_return(void **state)
 {
 	static const uint8_t pops[] = {0x5d, 0xc3}; /* pop %rbp; ret */
@@ -483,8 +494,8 @@ static void test_a_frame_that_is_never_complete(void **state)
 }
 
 /*
- * A virtual thread's outermost frame on the stack returns to a stub, shown as "[frozen frames]".
- * Then enterSpecial, here the nmethod, returns to its caller.
+ * The outermost frame of a virtual thread on the stack returns to a stub, which is shown as
+ * "[frozen frames]". Then enterSpecial(), here the nmethod, returns to its caller.
  */
 static void test_frozen_frames_are_passed_by(void **state)
 {
@@ -506,7 +517,9 @@ static void test_frozen_frames_are_passed_by(void **state)
 			.pc = nmethod() + CODE + CALL_END, .sp = (uintptr_t)jvm->stack};
 		assert_int_equal(leave_code(&runtime, &reader, &at, &frame), 1);
 		assert_int_equal(at.pc, (uintptr_t)jvm->code + STUBS_AT + STUB);
-		/* If enterSpecial is not described, the stack ends here. */
+		/*
+		 * If the tables do not describe enterSpecial(), the walk ends at the frozen frames.
+		 */
 		assert_int_equal(leave_code(&runtime, &reader, &at, &frame),
 			find_entry("ContinuationEntry", "_return_pc") ? 1 : -EBADMSG);
 		hotspot_text(&runtime, &reader, frame.name, text, sizeof(text), 0);
@@ -521,8 +534,8 @@ static void test_frozen_frames_are_passed_by(void **state)
 }
 
 /*
- * Not shown as frozen frames: return addresses in other stubs, in this stub before enterSpecial is
- * known, and behind a call in this stub.
+ * These return addresses are not shown as frozen frames: addresses in other stubs, in the same stub
+ * before enterSpecial() is known, and behind a call in the stub.
  */
 static void test_what_are_no_frozen_frames(void **state)
 {
@@ -568,7 +581,10 @@ static void test_what_lacks_an_entry_is_refused(void **state)
 		for (unsigned i = 0; i < 2; i++)
 			for (missing = i ? entries : jdk_common; missing->type; missing++) {
 				describe(missing);
-				/* AbstractInterpreter may not be filled in yet: try again. */
+				/*
+				 * The type AbstractInterpreter may be filled in later, so its
+				 * absence means: try again.
+				 */
 				assert_int_equal(find(),
 					!strcmp(missing->type, "AbstractInterpreter") ? -EAGAIN
 					: is_optional(missing)			      ? 0
@@ -593,7 +609,7 @@ static void test_what_cannot_be_read_is_refused(void **state)
 
 	(void)state;
 	lay_out(jdk_25);
-	/* an unknown width, and a known width where only another one is supported */
+	/* Refuse an unknown width, and a known width of a field that must have another one. */
 	described("CodeBlob", "_header_size")->declared = (uintptr_t) "long";
 	assert_int_equal(find(), -ENOTSUP);
 	describe(NULL);
@@ -606,7 +622,9 @@ static void test_what_cannot_be_read_is_refused(void **state)
 	describe(NULL);
 	described("CodeBlob", "_frame_size")->offset = 62;
 	assert_int_equal(find(), -ENOTSUP);
-	/* contradicting entries: the data is inside the nmethod, and outside */
+	/*
+	 * Refuse contradicting entries: the data is described as inside the nmethod and as outside.
+	 */
 	describe(NULL);
 	for (end = jvm->fields; end->type;)
 		end++;
@@ -626,7 +644,7 @@ static void test_a_jvm_that_starts_is_asked_again(void **state)
 	lay_out(jdk_25);
 	jvm->interpreter = 0;
 	assert_int_equal(find(), -EAGAIN);
-	/* Entries that are not filled in yet look like the end of the table. */
+	/* Entries that HotSpot has not filled in yet look like the end of the table. */
 	memset(&jvm->fields[8], 0, sizeof(jvm->fields[8]));
 	assert_int_equal(find(), -EAGAIN);
 }

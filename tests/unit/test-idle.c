@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Selecting stacks by kind of time and folding idle threads, which does not change weights. */
+/* Select stacks by kind of time, and fold idle threads into one frame. Neither changes weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "render/transform.h"
 
 /*
- * Add @weight of @thread to the stack "a;b;c". "[futex]lock" is a wait of the kind "lock"; a name
- * that begins with '/' is a process.
+ * Add @weight of @thread to the stack @stack, e.g. "a;b;c". "[futex]lock" is a wait frame of the
+ * kind "lock"; a name that begins with '/' is a process.
  */
 static void add(struct calltree *tree, uint32_t thread, const char *stack, uint64_t weight)
 {
@@ -41,7 +41,7 @@ static void add(struct calltree *tree, uint32_t thread, const char *stack, uint6
 	calltree_thread(tree, thread, "t", "");
 }
 
-/* Print all stacks with their weights in preorder, one per line. */
+/* Print all stacks with their weights, one per line, in preorder. */
 static void spell(const struct calltree *tree, char *out, size_t size)
 {
 	struct preorder preorder;
@@ -121,7 +121,7 @@ static void threads_that_wait_in_one_place_are_folded(void **state)
 		"start;pool; 3\nwork;main; 50\n");
 }
 
-/* Each case is just above or below the limit of being idle. */
+/* Each case is just below or above the limit at which a thread counts as idle. */
 static void who_does_anything_else_is_not(void **state)
 {
 	static const struct {
@@ -184,7 +184,7 @@ static void each_process_has_its_own(void **state)
 		"/b;[idle: 2 threads];pool;[futex]; 20\n/b;main; 10\n");
 }
 
-/* A node with weight of an idle and of a busy thread is split in two. */
+/* A node that has weight of both an idle and a busy thread is split in two. */
 static void one_stack_of_two_threads_parts(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -208,7 +208,7 @@ static void roots_of_threads_are_not_folded(void **state)
 		"t;main; 10\nt;pool;[futex]; 10\n");
 }
 
-/* The layout does not show stacks below an idle frame. */
+/* The layout shows no boxes above an idle frame. */
 static void the_layout_ends_at_the_box(void **state)
 {
 	struct calltree *tree = pool(), *made = NULL;
@@ -271,7 +271,7 @@ static void stacks_are_kept_by_what_they_do(void **state)
 	expect_times(tree, CALLTREE_TIMES_WAITS, "main;f;[futex]; 5\nmain;g;[read]; 3\n");
 	assert_int_equal(transform_times(tree, CALLTREE_TIMES_BOTH, &made), 0);
 	assert_null(made);
-	/* In a reversed tree the wait is the root. */
+	/* In a reversed tree the wait frame is the root of its stacks. */
 	assert_int_equal(
 		transform_shape(tree, &(struct transform_shape){.reverse = true}, &made), 0);
 	assert_int_equal(calltree_waits(made), 8);
@@ -306,7 +306,10 @@ static int is_any(const struct calltree_frame *frame, void *name)
 	return strstr(frame->name, name) != NULL;
 }
 
-/* A hidden wait would count as CPU time, so waits are not hidden. Left-out weight is in samples. */
+/*
+ * A filter cannot hide wait frames, because a hidden wait would count as CPU time. The weight that
+ * filters leave out is counted in samples.
+ */
 static void filters_know_waits(void **state)
 {
 	char futex[] = "futex", g[] = "g";

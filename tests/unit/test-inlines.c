@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Chains of inlined functions, from DWARF in every kind of file: one source built in many ways, and
- * an address in it whose chain is known.
+ * Chains of inlined functions, read from DWARF in every kind of file. One source is built in many
+ * ways; the chain at the address `here` is known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Numbers in the comments are line numbers in CHAIN_C. */
+/* The numbers in the comments of this program are its line numbers. */
 #define CHAIN_C                                                          \
 	"#define INLINED static inline __attribute__((always_inline))\n" \
 	"INLINED int innermost(int a)\n"                                 \
@@ -49,7 +49,10 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Look up the address `here` in the folder's file @name. Returns the owner of @found. */
+/*
+ * Look up the address `here` in the folder's file @name. Returns the symbols object that owns the
+ * texts of @found.
+ */
 static struct symbols *look_up_here(
 	const char *name, const char *full, struct symbols_name *found)
 {
@@ -64,7 +67,7 @@ static struct symbols *look_up_here(
 	return symbols;
 }
 
-/* Check that the address `here` has the chain above in the folder's file @name. */
+/* Check that the chain at the address `here` is the known one in the folder's file @name. */
 static void check_chain(const char *name)
 {
 	struct symbols_name found;
@@ -79,7 +82,7 @@ static void check_chain(const char *name)
 	symbols_free(symbols);
 }
 
-/* Check that no frame without a name is shown if the inlined functions have no names. */
+/* Check a file in which the inlined functions have no names: only the outermost frame is shown. */
 static void check_outermost(const char *name)
 {
 	struct symbols_name found;
@@ -92,7 +95,7 @@ static void check_outermost(const char *name)
 	symbols_free(symbols);
 }
 
-/* Check that the line is known without the .dwo. */
+/* Check a file whose .dwo is missing: the line must still be known. */
 static void check_lines(const char *name)
 {
 	struct symbols_name found;
@@ -103,7 +106,10 @@ static void check_lines(const char *name)
 	symbols_free(symbols);
 }
 
-/* Build the source with @flags into "chain", and its copy "chain.full", which stays unchanged. */
+/*
+ * Build the source with @flags into "chain", and copy it to "chain.full", which later steps do not
+ * change.
+ */
 static void build_chain(const char *flags)
 {
 	fixture_write("chain.c", CHAIN_C);
@@ -125,7 +131,7 @@ static void test_versions(void **state)
 	}
 }
 
-/* Pack the .dwo into a .dwp, behind another one. */
+/* Pack the .dwo into a .dwp behind another .dwo. */
 static void check_package(const char *flags)
 {
 	fixture_run("echo 'int x(int a) { return a; }' >x.c && cc %s -fPIC -c x.c && "
@@ -133,7 +139,7 @@ static void check_package(const char *flags)
 		    "cp chain chain.full",
 		flags);
 	check_chain("chain");
-	/* Strip the program; its debug file then refers to the .dwp. */
+	/* Strip the program. Its debug file then refers to the .dwp. */
 	fixture_run("objcopy --only-keep-debug chain chain.debug && strip -g chain && "
 		    "objcopy --add-gnu-debuglink=chain.debug chain");
 	check_chain("chain");
@@ -148,7 +154,7 @@ static void test_split(void **state)
 		snprintf(flags, sizeof(flags), "-gdwarf-%d -gsplit-dwarf", version);
 		build_chain(flags);
 		check_chain("chain");
-		/* Neither binutils' dwp 2.40 nor LLVM 14's can pack gcc's DWARF 5. */
+		/* Skip DWARF 5: neither binutils' dwp 2.40 nor LLVM 14's dwp can pack gcc's. */
 		if (version < 5 && !system("command -v dwp >/dev/null 2>&1"))
 			check_package(flags);
 		fixture_run("rm -f chain.dwp *.dwo");
@@ -174,7 +180,10 @@ static void test_separate(void **state)
 	check_chain("chain");
 }
 
-/* dwz moves what two files share to a third file; then that file is missing. */
+/*
+ * dwz moves DWARF that two files share to a third file. Check with this third file and then without
+ * it.
+ */
 static void test_dwz(void **state)
 {
 	(void)state;
@@ -205,7 +214,10 @@ static void test_without(void **state)
 	symbols_free(symbols);
 }
 
-/* gcc describes a nested function inside another one, but its code lies elsewhere. */
+/*
+ * gcc describes a nested function inside its containing function, but the nested function's code
+ * lies outside.
+ */
 static void test_nested(void **state)
 {
 	struct symbols *symbols = symbols_new();
@@ -238,8 +250,8 @@ static void test_nested(void **state)
 }
 
 /*
- * gcc may inline the rest of a split function back into it: this is no call, so it adds no frame. A
- * function that calls itself and is inlined there is a frame inside itself.
+ * gcc may inline the rest of a split function back into it. This is no call, so it adds no frame.
+ * But if a recursive function is inlined into itself, both frames are shown.
  */
 static void test_put_back(void **state)
 {
@@ -300,7 +312,10 @@ static void check_names(
 	symbols_free(symbols);
 }
 
-/* A function that needs no linker's name is named by what contains it. */
+/*
+ * A function without a linkage name is named with the functions, namespaces and classes that
+ * contain it.
+ */
 static void test_containers(void **state)
 {
 	static const char *const names[] = {
@@ -322,7 +337,7 @@ static void test_containers(void **state)
 	check_names("chain", "chain.full", names, sizeof(names) / sizeof(names[0]));
 }
 
-/* A lambda in a function that is declared and defined in different places. */
+/* Name a lambda in a function that is declared and defined at different places of the source. */
 static void test_defined_elsewhere(void **state)
 {
 	static const char *const names[] = {"space::Whole::sum",
@@ -350,8 +365,8 @@ static void test_defined_elsewhere(void **state)
 }
 
 /*
- * Invalid DWARF: an inlined function that is its own instance, with more blocks than are read, and
- * another instance in the innermost block; then a unit that is longer than its section.
+ * Invalid DWARF: an inlined function whose origin is itself, more nested blocks than are read, and
+ * another inlined function in the innermost block; then a unit that is longer than its section.
  */
 static void test_hostile(void **state)
 {
@@ -400,7 +415,10 @@ static void test_hostile(void **state)
 	}
 }
 
-/* Several batches, an address in two of them, and a lookup before the first batch. */
+/*
+ * Look up several batches, with an address that is in two of them, and one address before the first
+ * batch.
+ */
 static void test_batches(void **state)
 {
 	struct symbols *symbols = symbols_new();

@@ -2,7 +2,7 @@
 /* Checked also: threads, emulated. */
 /*
  * Intercept stubs as a host uses them: which stubs exist, when the tick check runs, arguments and
- * results, fork(), and images of the process.
+ * results, fork(), and suspending stubs while the host saves an image of its memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "triple", NULL), stub);
 	assert_ptr_equal(flameprof_intercept(stub, "another", &two), stub);
-	/* Only stack_words of the signature is part of a stub's key. */
+	/* A signature's stack_words distinguishes stubs; its other fields do not. */
 	assert_ptr_not_equal(with_words, stub);
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &same_two), with_words);
 	assert_ptr_not_equal(flameprof_intercept(TRIPLE, "other", NULL), stub);
@@ -59,7 +59,7 @@ static void test_the_same_again(void **state)
 	assert_ptr_equal(flameprof_intercept_original(stub), TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(TRIPLE), TRIPLE);
 	assert_null(flameprof_intercept_original(NULL));
-	/* An address inside a stub is not the stub's address. */
+	/* An address inside a stub is returned unchanged, because it is not the stub's address. */
 	assert_ptr_equal(flameprof_intercept_original((flameprof_function *)((char *)stub + 4)),
 		(char *)stub + 4);
 }
@@ -101,7 +101,7 @@ static void test_names(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
 	assert_int_equal(strlen(info.name), FLAMEPROF_NAME_BYTES);
-	/* Names are compared up to the length that stubs keep. */
+	/* Names that are equal up to the length that stubs keep count as equal. */
 	lengthy[FLAMEPROF_NAME_BYTES - 1] = '\0';
 	assert_ptr_not_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
 }
@@ -115,7 +115,7 @@ static void test_ticks_are_checked_once(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(stub(5), 15);
 	assert_int_equal(checks, 0);
-	/* Several ticks during one call give one check with their number. */
+	/* Several ticks during one call cause one check, which gets their number. */
 	ticks_made = 5;
 	assert_int_equal(stub(5), 15);
 	assert_int_equal(checks, 1);
@@ -123,7 +123,7 @@ static void test_ticks_are_checked_once(void **state)
 	ticks_made = 0;
 	stub(5);
 	assert_int_equal(checks, 1);
-	/* The counter's highest bit counts like its lowest. */
+	/* A counter that has only its highest bit set also causes a check. */
 	raise_ticks(1u << 31);
 	stub(5);
 	assert_int_equal(checks, 2);
@@ -147,7 +147,7 @@ static void test_no_check_within_a_check(void **state)
 	ticks_made = 1;
 	assert_int_equal(recursing(5), 15);
 	assert_int_equal(checks, 1);
-	/* Two ticks that were raised during the check are in the next check. */
+	/* The two ticks that were raised during the check are in the next check. */
 	in_check = NULL;
 	ticks_made = 0;
 	recursing(5);
@@ -183,7 +183,7 @@ static void test_longjmp_passes(void **state)
 static struct flameprof_code_info in_the_check;
 static uintptr_t payload_in_the_check;
 
-/* Find the stub's frame by following the frame pointers from the check. */
+/* Search for the stub's frame by following the frame pointers from the check. */
 static void look_around(void)
 {
 	uintptr_t *frame = __builtin_frame_address(0);
@@ -209,7 +209,7 @@ static void test_the_check_is_named(void **state)
 extern void __tsan_init(void) __attribute__((weak));
 extern void __asan_init(void) __attribute__((weak));
 
-/* Functions of distant libraries get stubs near them, as long as there are enough arenas. */
+/* Functions of distant libraries get stubs near them until no further arena is available. */
 static void test_far_originals(void **state)
 {
 	struct flameprof_signature words = {.stack_words = 5};
@@ -255,7 +255,7 @@ static int count_named(void *context, const struct flameprof_stub_record *stub)
 	return 0;
 }
 
-/* All threads get the same stubs, and no further stub is made. */
+/* All threads must get the same stubs, and no further stub may be made. */
 static void test_many_threads(void **state)
 {
 	pthread_t threads[THREADS];
@@ -301,7 +301,7 @@ static int use_in_child(builtin *stub)
 	       flameprof_intercept(TRIPLE, "triple", NULL) != (flameprof_function *)stub;
 }
 
-/* Fork while another thread is making a stub. */
+/* Fork while another thread makes a stub: the child must be able to use stubs. */
 static void test_fork(void **state)
 {
 	builtin *stub = stub_of_triple();
@@ -324,7 +324,7 @@ static void test_fork(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* A function pointer in the host's memory. */
+/* A pointer to a stub, kept in the host's memory. */
 static flameprof_function *kept;
 static unsigned visits;
 
@@ -352,11 +352,17 @@ static int learn(
 	return 0;
 }
 
-/* The CPU's properties that the slow half has determined; each CPU has one of these variables. */
+/*
+ * The properties of the CPU that arch_intercept_slow() has determined; each architecture has one of
+ * these two variables.
+ */
 extern uint32_t arch_intercept_save_bytes __attribute__((weak));
 extern uint32_t arch_intercept_save_sve __attribute__((weak));
 
-/* Overwrite these properties, as if the image came from another CPU. Returns the old value. */
+/*
+ * If @forget_it is set, overwrite the CPU's properties, as if the image came from another CPU.
+ * Returns the old value.
+ */
 static uint32_t forget_the_cpu(int forget_it)
 {
 	uint32_t *learnt = &arch_intercept_save_bytes ? &arch_intercept_save_bytes
@@ -392,7 +398,7 @@ static void test_images(void **state)
 	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 	assert_ptr_not_equal(kept, TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(kept), TRIPLE);
-	/* The stub is found again at its new address. */
+	/* After flameprof_arenas_resume() the stub is found at its new address. */
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), kept);
 	fixture_begin(NULL);
 	ticks_made = 3;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Results of every class pass through an intercept stub unchanged: without a tick, and with a tick,
- * during which the host's function overwrites every register that a function may overwrite.
+ * Results of every class must pass through an intercept stub unchanged: without a tick, and with a
+ * tick, during which the host's interrupt function overwrites every register that a function may
+ * overwrite.
  */
 #include <complex.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #include "tests/unit/intercept-fixture.h"
 
-/* raised by each original, as if ticks occurred while it runs */
+/* Each original function raises this number of ticks, as if they occurred while it runs. */
 static uint32_t ticks_made;
 
 #define AS(function) __typeof__(&function)
@@ -41,7 +42,7 @@ __attribute__((target("avx"))) static void clobber_ymm(void)
 				 : "xmm0", "xmm1", "xmm2", "xmm3");
 }
 
-/* Use all eight x87 registers: if one of them was in use, the last result becomes a NaN. */
+/* Use all eight x87 registers. If one of them was still in use, the last result becomes a NaN. */
 static long double use_x87(void)
 {
 	long double sum = 0;
@@ -97,7 +98,10 @@ static void clobber(void)
 }
 #endif
 
-/* Run @body with the stub twice: without a tick and a check, and with three ticks and one check. */
+/*
+ * Run @body with the stub twice: without ticks, which causes no check, and with three ticks, which
+ * cause one check.
+ */
 #define WITH_AND_WITHOUT(original, stack_words, ...)                                               \
 	do {                                                                                       \
 		AS(original) stub = (AS(original))fixture_stub(                                    \
@@ -187,7 +191,7 @@ ORIGINAL _Complex long double extended_plane(_Complex long double a)
 	return a * 1i;
 }
 
-/* Results in one and two x87 registers; in vector registers on aarch64. */
+/* Results in one and in two x87 registers; on aarch64 in vector registers. */
 static void test_long_double(void **state)
 {
 	(void)state;
@@ -196,7 +200,7 @@ static void test_long_double(void **state)
 			 assert_true(creall(got) == -3 && cimagl(got) == 2));
 }
 
-/* The state words of the x87 unit and of SSE do not change. */
+/* The control and status words of the x87 unit and of SSE do not change. */
 static void test_floating_point_state(void **state)
 {
 	(void)state;
@@ -328,7 +332,10 @@ ORIGINAL SVE svbool_t predicate(int64_t a)
 	return svcmpgt_n_s64(svptrue_b64(), svindex_s64(0, 1), a);
 }
 
-/* Vectors of the CPU's full length: the check's own code uses only their first 16 bytes. */
+/*
+ * Check vectors of the CPU's full length: the compiler's code for the check itself uses only their
+ * first 16 bytes.
+ */
 SVE static void check_sve(void)
 {
 	int64_t got[32];
@@ -356,7 +363,10 @@ static void test_vectors(void **state)
 
 extern uint32_t arch_intercept_save_way, arch_intercept_save_bytes;
 
-/* The save formats of older CPUs: xsave, with another layout, and fxsave, without AVX. */
+/*
+ * Try the ways in which older CPUs save registers: xsave, which has another layout, and fxsave
+ * without AVX.
+ */
 static void test_other_ways_to_save(void **state)
 {
 	uint32_t way = arch_intercept_save_way, bytes = arch_intercept_save_bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Stacks through a chain of intercept stubs, walked in the original and in the innermost stub's
- * check: by frame pointers, by flameprof_backtrace() from here and from an interrupted pc, and by
- * the core as the sampler's handler uses it. Other unwinders: test-publish_unwinders.c and
- * test-publish_libunwind.c.
+ * Walk the stack out of a chain of intercept stubs, in the original function and in the innermost
+ * stub's tick check: by frame pointers, by flameprof_backtrace() from the caller and from an
+ * interrupted pc, and by the unwinding core as the sampling handler uses it.
+ * test-publish_unwinders.c and test-publish_libunwind.c use other unwinders.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #define ROOM 200
 
-/* Frames of one walk: pcs to look up, innermost first. */
+/* The frames of one walk as addresses for flameprof_lookup(), innermost first. */
 static uintptr_t pcs[ROOM];
 static unsigned count;
 /* return address into the caller of call_chain() */
@@ -58,7 +58,7 @@ static int by_backtrace(void)
 
 static void (*in_handler)(const void *ucontext);
 
-/* The stack's bounds, as the sampler knows them for its threads. */
+/* Return the stack's bounds, which the sampler knows for each of its threads. */
 static struct unwind_bounds own_stack(void)
 {
 	pthread_attr_t attributes;
@@ -88,7 +88,10 @@ static void walk_core(const void *ucontext)
 	reached_root = result.end == WIRE_END_ROOT;
 	for (unsigned i = 0; i < count; i++) {
 		pcs[i] = WIRE_FRAME_ADDRESS(frames[i]);
-		/* All frames must be found by call-frame information, none by frame pointer. */
+		/*
+		 * Call-frame information must lead to every frame; none may be found by frame
+		 * pointer.
+		 */
 		reached_root &= !(frames[i] & WIRE_FRAME_BY_FP);
 	}
 }
@@ -110,7 +113,10 @@ static int by_signal(void)
 	return 0;
 }
 
-/* Check that all stubs are found in order, each above a chain_step(), and then the caller. */
+/*
+ * Check that the walk found all stubs in order, each followed by a frame of chain_step(), and then
+ * the caller.
+ */
 static void check(void)
 {
 	int next = CHAIN - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Put stubs into tables of functions and remove them: in place, in copies of read-only tables,
- * repeatedly, and while a stub runs. If one entry is refused, the table is unchanged.
+ * Put stubs into tables of function pointers and remove them: in place, in copies of read-only
+ * tables, repeatedly, and while a stub runs. If one entry is refused, the table stays unchanged.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ DEFINE(three, 3)
 
 #define ENTRY(name) ((flameprof_function *)(name))
 
-/* One function twice with two names, one without a name, and a NULL. */
+/* The table has one function twice with two names, one function without a name, and a NULL. */
 static flameprof_function *const originals[N] = {
 	ENTRY(one), ENTRY(two), ENTRY(two), NULL, ENTRY(three), ENTRY(three)};
 static const char *const names[N] = {"one", "two/1", "two/2", "hole", NULL, "shared"};
@@ -144,7 +144,7 @@ static void test_one_copy_for_all(void **state)
 			flameprof_intercept_table(&second, N, names, signatures), REPLACED);
 		assert_ptr_equal(second, copy);
 	}
-	/* A table of another size gets a copy of its own. */
+	/* A table of the same address but another size gets its own copy. */
 	assert_int_equal(flameprof_intercept_table(&fewer, 2, names, signatures), 2);
 	assert_ptr_not_equal(fewer, copy);
 	assert_int_equal(flameprof_intercept_restore(&fewer, 2), 2);
@@ -157,7 +157,10 @@ static void test_one_copy_for_all(void **state)
 	assert_ptr_equal(first, originals);
 }
 
-/* A table that was already copied has new contents. */
+/*
+ * A read-only table that was already copied has new contents: the stubs must call the new
+ * functions.
+ */
 static void test_a_rebuilt_read_only_table(void **state)
 {
 	flameprof_function **source = read_only(0), **table = source;
@@ -177,7 +180,9 @@ static void test_a_rebuilt_read_only_table(void **state)
 	munmap(source, 8192);
 }
 
-/* A table with one writable page, or one that ends at an unmapped page, and back. */
+/*
+ * Tables of which one page is writable or which end at an unmapped page: put stubs in and restore.
+ */
 static void test_tables_across_pages(void **state)
 {
 	flameprof_function **table, **source = read_only(4096 - 3 * sizeof(*source));
@@ -194,11 +199,11 @@ static void test_tables_across_pages(void **state)
 		assert_int_equal(flameprof_intercept_restore(&table, N), REPLACED);
 		assert_int_equal(mprotect(page, 8192, PROT_READ | PROT_WRITE), 0);
 	}
-	/* The whole table, in one mapping of two pages. */
+	/* Both pages of the table are one writable mapping, so the stubs are written in place. */
 	table = source;
 	assert_int_equal(flameprof_intercept_table(&table, N, names, NULL), REPLACED);
 	assert_ptr_equal(table, source);
-	/* The table is read-only now, so it stays as it is. */
+	/* The table is read-only now, so restoring fails and changes nothing. */
 	assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
 	assert_int_equal(flameprof_intercept_restore(&table, N), -EACCES);
 	check_replaced(table);
@@ -234,7 +239,10 @@ static __attribute__((noinline)) unsigned restores(unsigned a)
 	return a + 100;
 }
 
-/* Restore the table during a call through a stub, which still returns through its check. */
+/*
+ * Restore the table while a call through a stub runs. The call must still return through the stub's
+ * check.
+ */
 static void test_restored_with_a_frame_inside(void **state)
 {
 	static flameprof_function *writable[1] = {ENTRY(restores)};
@@ -263,7 +271,7 @@ static void *change_on(void *argument)
 	return NULL;
 }
 
-/* Calls through a table while its entries change. */
+/* Call functions through a table while another thread changes its entries. */
 static void test_calls_meanwhile(void **state)
 {
 	flameprof_function **table = fresh();
@@ -303,7 +311,7 @@ static int run_denied(void)
 	}
 	if (flameprof_intercept(ENTRY(one), "one", NULL) != ENTRY(one))
 		return 4;
-	/* A table of NULLs needs no stub, so nothing is refused. */
+	/* A table of NULLs needs no stub, so it is not refused. */
 	memset(space, 0, sizeof(space));
 	return flameprof_intercept_table(&table, N, names, signatures) ? 5 : 0;
 }
@@ -314,7 +322,7 @@ static int run_in_memfd(void)
 	static char more[128];
 	const char *const new_names[N] = {more, more, more, more, more, more};
 
-	/* New names, because the parent's stubs exist in this process, too. */
+	/* Use new names, because this process also has the stubs of its parent. */
 	strcpy(more, "in a memfd");
 	if (deny_executable(0))
 		return CANNOT;
@@ -323,7 +331,10 @@ static int run_in_memfd(void)
 	return ((entry *)table[0])(1) == 2 ? 0 : 2;
 }
 
-/* Run in a child that is forked before any stub is made, because an arena remembers its failure. */
+/*
+ * Run in a child that is forked before any stub is made, because an arena keeps the status of its
+ * first failure.
+ */
 static void test_denied(void **state)
 {
 	(void)state;
@@ -340,7 +351,7 @@ static void test_memfd(void **state)
 
 #if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 
-/* which of the next allocations fails, 1 for the next; 0 for none */
+/* countdown to the allocation that fails: 1 is the next; 0: none fails */
 static unsigned fail_in;
 static unsigned failed;
 
@@ -355,7 +366,7 @@ static int fails(void)
 
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
 
-/* Replaces the C library's malloc in the whole program. */
+/* Replace libc's malloc() in the whole program. */
 void *malloc(size_t bytes)
 {
 	return fails() ? NULL : __libc_malloc(bytes);
@@ -376,12 +387,15 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return answer == -1 ? MAP_FAILED : (void *)answer;
 }
 
-/* Replace the table with the @nth allocation failing. Returns 1 if there were so many. */
+/*
+ * Put stubs into the table while the allocation number @nth fails. Returns 1 if there were that
+ * many allocations.
+ */
 static int try_with_failure(unsigned nth, flameprof_function **table, unsigned words)
 {
 	struct flameprof_signature with_words[N];
 	flameprof_function **given = table;
-	/* Longer than all names before, so that memory must be allocated. */
+	/* Names longer than all before, so that memory must be allocated for them. */
 	static char lengthy[N][4000];
 	const char *const long_names[N] = {lengthy[0], lengthy[1], lengthy[2], lengthy[3],
 		lengthy[4], lengthy[5]};
@@ -400,7 +414,7 @@ static int try_with_failure(unsigned nth, flameprof_function **table, unsigned w
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);
 	} else if (answer != -ENOMEM) {
-		/* The stubs can be made without the allocation that failed. */
+		/* The stubs could be made in spite of the failed allocation. */
 		assert_int_equal(answer, N - 1);
 		assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 		assert_int_equal(flameprof_intercept_restore(&given, N), N - 1);
@@ -410,7 +424,7 @@ static int try_with_failure(unsigned nth, flameprof_function **table, unsigned w
 	return failed != 0;
 }
 
-/* New arenas are made for each new number of stack words. */
+/* Use a new number of stack words in each round, so that new arenas are made. */
 static void test_every_failing_allocation(void **state)
 {
 	flameprof_function **tables[2] = {fresh(), (flameprof_function **)originals};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* A builtin runs for 55 ms with a period of 10 ms: one check gets all its ticks. */
+/* A builtin runs for 55 ms while ticks have a period of 10 ms. One check must get all its ticks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,7 @@ static unsigned checks;
 static uint32_t ticks_last;
 static uint64_t ticks_all;
 static unsigned char flag;
-/* the innermost stub that the check found */
-static char builtin_name[32];
+static char builtin_name[32]; /* name of the innermost stub on the check's stack */
 
 static uint64_t now_ns(void)
 {
@@ -54,7 +53,7 @@ static __attribute__((noinline)) uint64_t sort(uint64_t a)
 {
 	uint64_t end = now_ns() + BUILTIN_NS;
 
-	/* On a busy machine the timer may be late. */
+	/* Wait for the ticks, because the timer may be late on a busy machine. */
 	while (now_ns() < end || flameprof_interrupt_ticks < TICKS)
 		;
 	return a + 1;
@@ -72,7 +71,7 @@ static void test_a_long_builtin_is_one_check(void **state)
 	assert_int_equal(flameprof_interrupt_enable(PERIOD_NS, on_interrupt, NULL), 0);
 	assert_int_equal(flameprof_interrupt_register(&flag), 0);
 	for (unsigned i = 1; i <= 10; i++) {
-		/* Drop ticks from before this builtin. */
+		/* Drop ticks that occurred before this builtin. */
 		flameprof_interrupt_check();
 		checks = 0;
 		assert_int_equal(stub(i), i + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Ticks as a host gets them: their number, their thread, and when the host's function is called.
- * Ticks stay enabled, so the order of the tests matters.
+ * Interrupt ticks as a host gets them: how many, in which thread, and when the host's function is
+ * called. Ticks stay enabled from one test to the next, so the order of the tests matters.
  */
 #include "interrupt-fixture.h"
 
@@ -73,7 +73,7 @@ static void enabling_is_for_all_or_nothing(void **state)
 	assert_int_equal(
 		flameprof_interrupt_enable(2 * PERIOD_NS, other_function, NULL), -EALREADY);
 	assert_int_equal(interrupt_period_ns(), PERIOD_NS);
-	/* The thread registered before ticks were enabled. */
+	/* The thread registered before ticks were enabled, and gets ticks all the same. */
 	await_ticks(1);
 	flameprof_interrupt_check();
 	assert_true(calls_seen > 0);
@@ -97,13 +97,13 @@ static void without_a_thread_nobody_is_registered(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A builtin has no safe point for 28 periods, so their ticks are reported in one call. */
+/* A builtin reaches no safe point during 28 periods, so their ticks are reported in one call. */
 static void many_periods_come_as_one_call(void **state)
 {
 	uint64_t begin_ns, most;
 
 	(void)state;
-	/* The thread is not registered yet, so no earlier period can give a tick. */
+	/* The thread is not registered yet, so earlier periods cannot have raised a tick. */
 	forget_calls();
 	begin_ns = now_ns();
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
@@ -116,7 +116,7 @@ static void many_periods_come_as_one_call(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* However late the timer is, in the end there are as many ticks as periods. */
+/* However late the timer is, in the end as many ticks are reported as periods have passed. */
 static void no_period_is_lost(void **state)
 {
 	uint64_t begin_ns, there_ns, end_ns;
@@ -137,14 +137,14 @@ static void no_period_is_lost(void **state)
 		if (calls_seen == before)
 			continue;
 		seen_ns = now_ns();
-		/* Periods before the thread registered are not counted. */
+		/* Periods before the thread registered must not be counted. */
 		assert_true(ticks_seen <= (seen_ns - begin_ns) / PERIOD_NS + 1);
 		late = (double)(seen_ns - there_ns) / PERIOD_NS - (double)ticks_seen;
 		if (seen_ns > there_ns + 200 * PERIOD_NS && late < least_late)
 			least_late = late;
 		assert_true(now_ns() < end_ns + PATIENCE_MS * 1000000ULL);
 		if (calls_seen % 16 == 0) {
-			/* Keep the timer from running for some periods. */
+			/* Keep the timer thread from running for some periods. */
 			pthread_mutex_lock(&interrupt.lock);
 			pause_ms(5 * PERIOD_MS);
 			pthread_mutex_unlock(&interrupt.lock);
@@ -198,7 +198,7 @@ static void unregistered_threads_get_nothing(void **state)
 
 static unsigned unregistered_inside;
 
-/* The host's function during ticks; it runs the code that a test sets. */
+/* Code that a test runs inside the host's interrupt function. */
 static void (*in_function)(void);
 
 static void do_in_function(void)
@@ -245,7 +245,7 @@ static void no_tick_is_taken_in_the_function(void **state)
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(calls_seen, 1);
 	ticks_seen = 0;
-	/* These ticks are reported at the next safe point. */
+	/* The ticks raised inside the function are reported at the next safe point. */
 	flameprof_interrupt_check();
 	assert_int_equal(calls_seen, 2);
 	assert_true(ticks_seen >= 3);
@@ -267,7 +267,7 @@ static void the_function_may_unregister(void **state)
 
 /* ---- one tick -------------------------------------------------------------------------------- */
 
-/* Accessed under interrupt.lock, under which the callback runs, too. */
+/* The callback runs under interrupt.lock, so access these fields only under this lock. */
 static struct {
 	pthread_t thread;
 	unsigned calls, without_a_tick;
@@ -281,7 +281,9 @@ static void look_at_counter(void *context)
 		!__atomic_load_n((volatile uint32_t *)context, __ATOMIC_RELAXED);
 }
 
-/* Called on the timer's thread, after the counter was raised. */
+/*
+ * A callback instead of a flag: it is called in the timer's thread, after the counter was raised.
+ */
 static void a_call_instead_of_a_flag(void **state)
 {
 	(void)state;
@@ -327,7 +329,10 @@ static void at_write(int signal)
 	mprotect((void *)(uintptr_t)watched.ticks, 4096, PROT_READ | PROT_WRITE);
 }
 
-/* The counter is in a read-only page, so that the first write is caught. */
+/*
+ * The flag is written after the counter. The counter is in a read-only page, so that the first
+ * write to it is caught.
+ */
 static void the_flag_comes_after_the_counter(void **state)
 {
 	struct sigaction action = {.sa_handler = at_write}, before;
@@ -358,7 +363,9 @@ static void the_counter_lies_where_code_is_told(void **state)
 		pointer + (uintptr_t)interrupt_ticks_offset(), &flameprof_interrupt_ticks);
 }
 
-/* An idle timer that has ended is joined when the next one is needed; here by the test. */
+/*
+ * An idle timer thread that has ended is normally joined when the next one is needed. Join it here.
+ */
 static int join_timer(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forks of a process with ticks: the calling thread continues in the child, with its own due time,
- * and a child that only execs has no timer.
+ * Fork a process that has ticks enabled: the calling thread stays registered in the child and has
+ * its own due time there. A child that only execs has no timer.
  */
 #include "interrupt-fixture.h"
 
@@ -26,12 +26,12 @@ static int live_on(void)
 	CHILD_EXPECTS(interrupt.threads && !interrupt.threads->next);
 	CHILD_EXPECTS(timers_now(NULL) == 0);
 	pause_ms(3 * PERIOD_MS);
-	/* No tick is raised before the first safe point. */
+	/* No tick is raised before the child's first safe point. */
 	CHILD_EXPECTS(flag == 1);
 	flameprof_interrupt_check();
 	CHILD_EXPECTS(calls_seen == 0);
 	CHILD_EXPECTS(timers_now(NULL) == 1);
-	/* Periods before the timer started are counted. */
+	/* Periods between the fork and the start of the child's timer are counted. */
 	await_ticks(3);
 	flameprof_interrupt_check();
 	most = (uint32_t)((now_ns() - forked_ns) / PERIOD_NS + 1);
@@ -116,7 +116,10 @@ static void tell(void *context)
 
 static int parents_own; /* tid of the parent's timer */
 
-/* A `tick` callback needs the timer at once, because its thread need not reach a safe point. */
+/*
+ * A thread with a `tick` callback need not reach a safe point, so the child needs the timer thread
+ * at once.
+ */
 static int be_told(void)
 {
 	int tid = 0;
@@ -131,7 +134,10 @@ static int be_told(void)
 	return 0;
 }
 
-/* A `tick` callback is called in the child, too, whether or not a session has its fork handler. */
+/*
+ * A `tick` callback is also called in the child, whether or not a profiling session has installed
+ * its fork handler.
+ */
 static void who_is_called_is_called_in_the_child(void **state)
 {
 	struct flameprof_profile *profile = NULL;
@@ -144,7 +150,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 		check_in_child(be_told);
 	if (!is_emulated()) {
 		start_often();
-		/* The worker thread was made last and has its own tid. */
+		/* The session's worker thread was made last, so it has a tid of its own. */
 		assert_int_equal(timers_now(&parents_own), 2);
 		for (int i = 0; i < 10; i++)
 			check_in_child(be_told);
@@ -154,7 +160,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Wait until the thread that was forked has ended. */
+/* Wait until the child's first thread, which ends by a system call, is no longer registered. */
 static void *see_it_go(void *argument)
 {
 	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == 0);
@@ -184,7 +190,10 @@ static void the_kernel_tells_of_the_childs_threads(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Fork in the host's function: the child is in the function, too, until its first safe point. */
+/*
+ * Fork inside the host's function. The child is inside the function, too, until its first safe
+ * point.
+ */
 static void fork_inside(void *context, uint32_t ticks)
 {
 	pid_t child = fork();
@@ -232,7 +241,7 @@ static void the_function_may_fork(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A child of a child, each with its own due times. */
+/* Fork a child of a child; each has its own due times. */
 static int fork_again(void)
 {
 	flameprof_interrupt_check();
@@ -264,6 +273,6 @@ int main(void)
 		cmocka_unit_test(children_fork),
 	};
 
-	/* In qemu-user a child of a process with threads cannot make threads. */
+	/* Under qemu-user a child of a process with several threads cannot make threads. */
 	return is_emulated() ? 0 : cmocka_run_group_tests(tests, enable, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Several virtual machines in one process: disabling ticks and its guarantees, enabling them with
- * another period and function, and threads with functions of their own.
+ * Several virtual machines in one process: disable ticks and check the guarantees, enable them with
+ * another period and function, and register threads that have functions of their own.
  */
 #include "interrupt-fixture.h"
 #include "libprof/sanitizers.h"
 
-/* longer than any test */
+/* ns; longer than any test */
 #define LONG_NS 10000000000ULL
 
 static uint32_t inside, returned; /* atomic */
@@ -60,7 +60,7 @@ static void it_ends_and_begins_anew(void **state)
 		assert_int_equal(flameprof_interrupt_disable(), 0);
 		assert_int_equal(flameprof_interrupt_disable(), -ESRCH);
 		assert_int_equal(interrupt_period_ns(), 0);
-		/* Pending ticks are dropped, and no more are raised. */
+		/* Disabling drops pending ticks, and no more are raised. */
 		assert_int_equal(ticks_now(), 0);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		await_timers(0);
@@ -77,7 +77,7 @@ static void it_ends_and_begins_anew(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* Stay in the host's function until another thread has begun to disable ticks. */
+/* Stay inside the host's function until another thread has begun to disable ticks. */
 static void stay_inside(void *context, uint32_t ticks)
 {
 	(void)ticks;
@@ -87,7 +87,9 @@ static void stay_inside(void *context, uint32_t ticks)
 	store(&inside, 1);
 	while (!is_ending())
 		pause_ms(1);
-	/* The function is called without a lock of the library, so it can call the library. */
+	/*
+	 * No lock of the library is held during the function, so the function can call the library.
+	 */
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	assert_int_equal(flameprof_interrupt_enable(PERIOD_NS, add_up, NULL), -EBUSY);
@@ -126,7 +128,7 @@ static void the_end_waits_for_who_is_inside(void **state)
 	}
 }
 
-/* The thread is cancelled inside this function. */
+/* Wait inside the host's function until the thread is cancelled. */
 static void wait_for_the_end(void *context, uint32_t ticks)
 {
 	(void)context;
@@ -162,7 +164,10 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 	check_in_child(cancel_inside);
 }
 
-/* The child has the thread that is in the function, but not the parent's thread that waits. */
+/*
+ * Fork inside the host's function while another thread of the parent waits for it. The child has
+ * only the thread that is inside.
+ */
 static void fork_while_it_ends(void *context, uint32_t ticks)
 {
 	int status = -1;
@@ -283,7 +288,10 @@ static void *run_own(void *argument)
 	return NULL;
 }
 
-/* One thread has its own function; another one registers and unregisters repeatedly. */
+/*
+ * One thread has its own interrupt function, while another thread registers and unregisters
+ * repeatedly.
+ */
 static void two_machines_have_their_own(void **state)
 {
 	struct own_machine machine = {0};
@@ -309,7 +317,10 @@ static void two_machines_have_their_own(void **state)
 	await_timers(0);
 }
 
-/* flameprof_interrupt_disable() need not wait for threads with their own function. */
+/*
+ * flameprof_interrupt_disable() succeeds inside a thread's own function, because it does not wait
+ * for threads that have their own function.
+ */
 static void disable_from_own(void *context, uint32_t ticks)
 {
 	(void)ticks;
@@ -340,7 +351,10 @@ static void *wait_for_long(void *argument)
 	return NULL;
 }
 
-/* The timer sleeps for ten seconds; a thread registers that is due earlier. */
+/*
+ * The timer sleeps for ten seconds. A thread that is due earlier registers, so the timer must wake
+ * up.
+ */
 static void it_wakes_up_for_who_is_due_earlier(void **state)
 {
 	struct own_machine machine = {0};
@@ -364,7 +378,7 @@ static void it_wakes_up_for_who_is_due_earlier(void **state)
 	assert_int_equal(flameprof_interrupt_disable(), 0);
 }
 
-/* A recorded stack's ticks are counted in periods of its thread. */
+/* The ticks of a recorded stack are counted in periods of the recording thread. */
 static void stacks_have_the_threads_period(void **state)
 {
 	const struct flameprof_options only_vm = {.clock = FLAMEPROF_CLOCK_VM};
@@ -380,7 +394,7 @@ static void stacks_have_the_threads_period(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 3), 0);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
-	/* Five periods of this thread are one of the process's. */
+	/* Five periods of this thread are one period of the process. */
 	assert_int_equal(flameprof_record_vm_stack(&frame, 1, 20), 0);
 	assert_int_equal(flameprof_stop(&profile, -1), 0);
 	assert_int_equal(take_weight(profile), 7);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * The timer's life while threads register and end. It is idle if no thread is registered, ends
- * after a while, is never the last thread of a process, and never writes to a thread that has
- * ended, however the thread ended.
+ * The timer thread while other threads register and end. It becomes idle if no thread is
+ * registered, ends after a while, is never the last thread of a process, and never writes to a
+ * thread that has ended, however that thread ended.
  */
 #include "interrupt-fixture.h"
 
@@ -44,7 +44,10 @@ static unsigned switches_of(int tid)
 	return count;
 }
 
-/* A timer that is not idle would wake a hundred times in this time. */
+/*
+ * Returns whether thread @tid sleeps for a time in which a timer that is not idle would wake a
+ * hundred times.
+ */
 static int sleeps_for_long(int tid)
 {
 	unsigned switches = switches_of(tid);
@@ -63,14 +66,17 @@ static void it_rests_when_nobody_is_registered(void **state)
 	for (int i = 0; i < 20 && !rests; i++) {
 		tick_once();
 		timers_now(&tid);
-		/* The timer becomes idle at its next wake-up, late on a busy machine. */
+		/* The timer becomes idle at its next wake-up, which is late on a busy machine. */
 		pause_ms(20 * PERIOD_MS);
 		rests = sleeps_for_long(tid);
 	}
 	assert_true(rests);
 }
 
-/* An idle timer is woken before it ends. Take the least of several times: the machine may pause. */
+/*
+ * An idle timer is woken before it ends. Of several attempts the shortest counts, because the
+ * machine may pause.
+ */
 static void it_wakes_up_for_who_comes_back(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -126,7 +132,10 @@ static void it_is_one_of_our_own(void **state)
 	while (fgets(line, sizeof(line), file))
 		sscanf(line, "SigBlk: %lx", &blocked);
 	fclose(file);
-	/* All signals are blocked except SIGKILL, SIGSTOP and two of the C library. */
+	/*
+	 * The timer must block all signals except SIGKILL, SIGSTOP and the two that the C library
+	 * uses.
+	 */
 	blocked |= 1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 3ULL << 31;
 	if (!is_emulated())
 		assert_int_equal(blocked, UINT64_MAX);
@@ -159,7 +168,10 @@ static void *wait_registered(void *argument)
 
 static pthread_key_t last_key;
 
-/* Register in a key's destructor that runs after all others, in the last round. */
+/*
+ * Register in the destructor of a thread-specific key that runs after all others, in the last round
+ * of destructors.
+ */
 static void register_at_the_end(void *value)
 {
 	intptr_t round = (intptr_t)value;
@@ -176,7 +188,7 @@ static void *leave_registering(void *argument)
 	return NULL;
 }
 
-/* Run a thread on a stack that is unmapped after the thread is joined. */
+/* Run a thread on a stack that is unmapped once the thread is joined. */
 static void run_thread(void *(*start)(void *), int cancels)
 {
 	const size_t bytes = 1 << 20;
@@ -205,7 +217,10 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	for (int i = 0; i < 20; i++) {
 		run_thread(leave_registered, 0);
-		/* ThreadSanitizer does not see the locks of a thread cancelled in a call. */
+		/*
+		 * ThreadSanitizer loses track of the locks of a thread that is cancelled inside a
+		 * call.
+		 */
 		if (!UNDER_TSAN)
 			run_thread(wait_registered, 1);
 		assert_int_equal(registered_count(), 1);
@@ -215,7 +230,7 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* The last thread makes the timer end, but it does not wait for that. */
+/* The last registered thread makes the timer end, but does not wait for the timer's end. */
 static void the_last_thread_does_not_wait(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -225,7 +240,7 @@ static void the_last_thread_does_not_wait(void **state)
 		uint64_t begin_ns = now_ns(), took_ns;
 
 		run_thread(leave_registered, 0);
-		/* A joined thread stays in /proc's list for a moment. */
+		/* A thread that was joined can stay in /proc's list for a moment. */
 		await_timers(0);
 		took_ns = now_ns() - begin_ns;
 		least_ns = took_ns < least_ns ? took_ns : least_ns;
@@ -233,13 +248,16 @@ static void the_last_thread_does_not_wait(void **state)
 	assert_true(least_ns <= 300000000);
 }
 
-/* Threads that end by system call run no code of the C library: the kernel marks their mutex. */
+/*
+ * A thread that ends by system call runs no code of the C library. The kernel then marks the
+ * thread's robust mutex.
+ */
 static void threads_end_by_system_call(void **state)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* The emulator has no robust lists. Under ThreadSanitizer threads end differently. */
+	/* The emulator has no robust lists. ThreadSanitizer lets threads end in another way. */
 	if (is_emulated())
 		skip();
 	skip_under_tsan();
@@ -250,7 +268,7 @@ static void threads_end_by_system_call(void **state)
 		pause_ms(1);
 	assert_int_equal(registered_count(), 1);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
-	/* Ended threads do not keep the timer running. */
+	/* Threads that have ended must not keep the timer running. */
 	await_timers(0);
 }
 
@@ -259,7 +277,7 @@ static void threads_register_in_their_last_destructor(void **state)
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* Sanitizers have freed their state of the thread by then. */
+	/* At that time sanitizers have already freed their data of the thread. */
 	if (is_emulated() || UNDER_ASAN || UNDER_TSAN)
 		skip();
 	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);
@@ -277,7 +295,7 @@ static void threads_register_in_their_last_destructor(void **state)
 
 static void at_end(void)
 {
-	/* The exit status shows whether a thread of the library ended the process. */
+	/* Exit with status 2 if a thread of the library is the one that ended the process. */
 	_exit(own_threads_contain((uint32_t)gettid()) ? 2 : 0);
 }
 
@@ -318,7 +336,10 @@ static int main_ends_by_system_call(void)
 static void a_process_ends_with_its_last_thread(void **state)
 {
 	(void)state;
-	/* Neither ThreadSanitizer nor qemu-user lets such a child make threads. */
+	/*
+	 * ThreadSanitizer and qemu-user do not let the child of a process with threads make
+	 * threads.
+	 */
 	skip_under_tsan();
 	await_timers(0);
 	check_in_child(main_ends_first);
@@ -346,7 +367,7 @@ struct block {
 	struct block *next;
 };
 
-/* Allocate all memory, in blocks of @bytes. */
+/* Allocate all available memory in blocks of @bytes and put them in front of the list @blocks. */
 static struct block *take_all(struct block *blocks, size_t bytes)
 {
 	struct block *block;
@@ -358,7 +379,7 @@ static struct block *take_all(struct block *blocks, size_t bytes)
 	return blocks;
 }
 
-/* Free memory block by block until there is enough. */
+/* With all memory allocated, free it block by block until a thread can register. */
 static int without_memory(void)
 {
 	struct block *blocks = NULL, *next;
@@ -367,7 +388,7 @@ static int without_memory(void)
 	pthread_key_t key;
 	int error;
 
-	/* Use up the room for the first keys' values, which the C library has preallocated. */
+	/* Use up the preallocated room for the values of the first thread-specific keys. */
 	for (int i = 0; i < 40; i++)
 		CHILD_EXPECTS(!pthread_key_create(&key, NULL));
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
@@ -381,7 +402,7 @@ static int without_memory(void)
 		blocks = next;
 		refused++;
 	}
-	/* Memory suffices for the registry's entry, but not for the timer thread's stack. */
+	/* There was memory for the thread's registration but not for the timer thread's stack. */
 	CHILD_EXPECTS(error == -EAGAIN && refused > 0);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
 	return 0;
@@ -408,7 +429,7 @@ static void raise_flag(void *context)
 	__atomic_store_n((unsigned char *)context, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Register, await some ticks or none, unregister. */
+/* In a loop: register, wait for some ticks or none, unregister. */
 static void *come_and_go(void *argument)
 {
 	uint64_t registered_ns = 0, *total = argument;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* A blocking call with two signals, the sampling signal first, returns as without sampling. */
+/*
+ * If two signals, first the sampling signal, interrupt a blocking call, the call must return as
+ * without sampling.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -31,7 +34,7 @@ static void on_alarm(int signal)
 	alarms++;
 }
 
-/* The sampling signal's handler, entered while the program's signal is pending. */
+/* The sampling signal's handler; the program's signal is pending when the handler begins. */
 static void on_ours(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
@@ -47,7 +50,10 @@ static void nap(void)
 	usleep(30000);
 }
 
-/* While the thread reads, send it the sampling signal, and later write the byte that it reads. */
+/*
+ * While @reader waits in read(), send it the sampling signal, and later write the byte that it
+ * reads.
+ */
 static void *disturb(void *reader)
 {
 	nap();
@@ -69,7 +75,7 @@ static void handle(int flags)
 	alarms = calls = 0;
 }
 
-/* Start the other thread with all signals blocked, so that this thread gets the program's. */
+/* Start the other thread with all signals blocked, so that @reader gets the program's signal. */
 static pthread_t begin_other(pthread_t *reader)
 {
 	sigset_t all, before;
@@ -90,7 +96,7 @@ static void end_other(pthread_t other)
 	close(ends[1]);
 }
 
-/* Read the byte that is written late, after both signals. Returns 0, or read()'s error. */
+/* Read the byte, which the other thread writes after both signals. Returns 0 or read()'s error. */
 static int read_disturbed(void)
 {
 	pthread_t self = pthread_self(), other = begin_other(&self);
@@ -145,7 +151,7 @@ static void nor_does_one_that_the_thread_blocks(void **state)
 	assert_int_equal(alarms, 1);
 }
 
-/* SA_RESTART does not affect pause(): it returns EINTR for any signal, and only once. */
+/* pause() returns EINTR for any signal, even with SA_RESTART, so it must not be repeated. */
 static void a_call_that_always_fails_is_left_alone(void **state)
 {
 	pthread_t self = pthread_self(), other;
@@ -172,7 +178,10 @@ static void on_ours_in_wait(int signal, siginfo_t *info, void *context)
 
 static sigset_t let_in;
 
-/* Make the sampling signal pending for a wait that unblocks it; send an alarm later. */
+/*
+ * Block the sampling signal and make it pending, for a wait that unblocks it. An alarm follows
+ * later.
+ */
 static void prepare_wait(long call, const void *first)
 {
 	struct itimerval later = {.it_value = {0, 50000}};
@@ -214,7 +223,7 @@ static void a_wait_that_ours_interrupts_goes_on(void **state)
 	finish_wait();
 }
 
-/* ppoll() is repeated with its old arguments. */
+/* ppoll() is repeated with its original arguments. */
 static void so_does_one_with_descriptors(void **state)
 {
 	struct pollfd fds[1];
@@ -231,7 +240,7 @@ static void so_does_one_with_descriptors(void **state)
 	close(ends[1]);
 }
 
-/* Without sampling this call would fail, too, so it is not repeated. */
+/* This call would also fail without sampling, so it must not be repeated. */
 static void another_call_does_not(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Which function a jitdump has at an address and a time; damaged and contradicting dumps. */
+/* Which function a jitdump has at an address and a time; also damaged and contradicting dumps. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,10 @@ static void test_loads(void **state)
 	jitdump_free(dump);
 }
 
-/* A function replaces another at its address; a function moves to a third one's address. */
+/*
+ * A function is replaced by another at the same address. A function moves to the address of a third
+ * one.
+ */
 static void test_times(void **state)
 {
 	struct jitdump *dump;
@@ -144,7 +147,10 @@ static void test_times(void **state)
 	expect(dump, 0x7000, JITDUMP_LAST, false, NULL);
 	jitdump_free(dump);
 
-	/* Times are from another clock, so the last function recorded at an address counts. */
+	/*
+	 * The samples' clock is not the dump's clock, so the last function recorded at an address
+	 * is returned.
+	 */
 	begin_dump(1);
 	put_load(9, 0x1000, 0x100, 1, "first");
 	put_load(5, 0x1000, 0x100, 2, "second");
@@ -153,7 +159,7 @@ static void test_times(void **state)
 	jitdump_free(dump);
 }
 
-/* As many functions as a compiler makes in hours, at the same addresses. */
+/* Read as many functions as a compiler makes in hours, all at the same addresses. */
 static void test_many(void **state)
 {
 	char name[32];
@@ -176,7 +182,10 @@ static void test_many(void **state)
 	expect(dump, 1ULL << 39, 5, false, "all");
 	jitdump_free(dump);
 
-	/* More functions at one address than are searched: no name is better than a wrong one. */
+	/*
+	 * If more functions were at one address than are searched, return no name, because a wrong
+	 * name would be worse.
+	 */
 	begin_dump(0);
 	for (uint64_t i = 0; i < 20000; i++)
 		put_load(i, 0x1000, 16, i, "f");
@@ -201,7 +210,7 @@ static void test_damage(void **state)
 	expect(dump, 0x1000, JITDUMP_LAST, false, "whole");
 	jitdump_free(dump);
 
-	/* Reading ends at a record whose size is too small for its header. */
+	/* Reading ends at a record whose size is smaller than its header. */
 	begin_dump(0);
 	put_load(10, 0x1000, 16, 1, "whole");
 	put("\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0", 16);

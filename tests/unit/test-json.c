@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Reading JSON in place, and refusing everything that is not JSON. */
+/* Read JSON in place, and refuse everything that is not JSON. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "cli/formats/json.h"
 
-/* On the heap, so that a sanitizer detects reads beyond it. */
+/* The input is on the heap, so that a sanitizer detects reads beyond it. */
 static char *text;
 
 static int begin(const char *wanted, struct json *value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Each kernel stack recorded on a user stack gets its part of that stack's samples, and none of
- * others.
+ * Kernel stacks that were recorded on a user stack share the samples of this user stack; other user
+ * stacks get none of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Kernel stacks from a perf event's ring buffer, written here as the kernel does: frames,
- * registers, user stacks, records across the buffer's end, and invalid records.
+ * Read kernel stacks from a perf event's ring buffer, which this test writes as the kernel does:
+ * frames, registers, user stacks, records across the buffer's end, and invalid records.
  */
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static void put_word(struct kernel_stacks *stacks, uint64_t word)
 	put(stacks, &word, sizeof(word));
 }
 
-/* invalid values for fields of a record */
+/* Values for fields of a record, which may be invalid. */
 struct lies {
 	uint64_t frames, stack, filled, abi;
 };
@@ -82,7 +82,10 @@ static void expect_look(const struct kernel_stacks *stacks)
 {
 	assert_int_equal(kernel_stacks_next(stacks, &look), 1);
 	assert_int_equal(look.time_ns, 10);
-	/* The innermost frame's address is exact; the others are return addresses, less 1. */
+	/*
+	 * The innermost frame's address is exact. The other frames are return addresses, from which
+	 * 1 is subtracted.
+	 */
 	assert_int_equal(look.count, 3);
 	assert_int_equal(look.frame[0], 0x8001);
 	assert_int_equal(look.frame[1], 0x8101);
@@ -94,7 +97,10 @@ static void expect_look(const struct kernel_stacks *stacks)
 static void test_looks(void **state)
 {
 	(void)state;
-	/* At each position, so that each field crosses the buffer's end once. */
+	/*
+	 * Begin the record at each position, so that each of its fields crosses the buffer's end
+	 * once.
+	 */
 	for (uint64_t from = 0; from < BYTES; from += 8) {
 		struct kernel_stacks stacks = make(from);
 
@@ -107,7 +113,7 @@ static void test_looks(void **state)
 }
 
 #if defined(__x86_64__)
-/* Order of registers in asm/perf_regs.h: ax bx cx dx si di bp sp ip r8 ... */
+/* The order of registers in asm/perf_regs.h is ax bx cx dx si di bp sp ip r8 ... */
 static void test_registers(void **state)
 {
 	static const uint8_t expected[ARCH_DWARF_REGS] = {
@@ -123,7 +129,9 @@ static void test_registers(void **state)
 }
 #endif
 
-/* Skipped: records of other types, without user registers, and without kernel frames. */
+/*
+ * Skip records of other types, records without user registers, and records without kernel frames.
+ */
 static void test_others_are_passed_over(void **state)
 {
 	static const uint64_t own[] = {USER, 0x4444};
@@ -169,7 +177,9 @@ static void test_what_cannot_be(void **state)
 	put_look(&stacks, deep, 2 * KERNEL_STACK_FRAMES, words, sizeof(words), NULL);
 	assert_int_equal(kernel_stacks_next(&stacks, &look), 1);
 	assert_int_equal(look.count, KERNEL_STACK_FRAMES);
-	/* A record smaller than its header, and one that ends behind the written data. */
+	/*
+	 * A record that is smaller than its header, and a record that ends behind the written data.
+	 */
 	for (header.size = 4; header.size <= 512; header.size += 508) {
 		free(stacks.pages);
 		stacks = make(0);

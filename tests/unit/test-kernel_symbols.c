@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The kernel's symbols: which lines are functions, where functions end, and the error if the kernel
- * hides the addresses.
+ * The kernel's symbols in /proc/kallsyms: which lines are functions, where functions end, and the
+ * error if the kernel hides the addresses.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void test_functions(void **state)
 	expect(symbols, 0xffffffff81001000, "first");
 	expect(symbols, 0xffffffff81001fff, "first");
 	expect(symbols, 0xffffffff81002000, "second");
-	/* A data symbol ends a function, but is no function. */
+	/* The address of a data symbol ends the function before it, but gets no name. */
 	expect(symbols, 0xffffffff81003000, NULL);
 	expect(symbols, 0xffffffffc0000010, "in_module");
 	expect(symbols, UINT64_MAX, "weak");
@@ -80,7 +80,7 @@ static void test_bad_lines(void **state)
 	kernel_symbols_free(symbols);
 }
 
-/* The file as kernel.kptr_restrict makes it. */
+/* With kernel.kptr_restrict, all addresses in the file are 0. */
 static void test_hidden(void **state)
 {
 	struct kernel_symbols *symbols;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Untrusted text becomes valid UTF-8 that fits its box; numbers get commas and are cut. */
+/* Convert untrusted text to valid UTF-8 that fits its box; format numbers with commas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void test_clean_cuts_between_code_points(void **state)
 	assert_int_equal(label_clean(clean, 8, "abcdefghij"), 7);
 	assert_string_equal(clean, "abcd" DOTS);
 	assert_int_equal(clean[8], 'x');
-	/* Seven bytes fit exactly and are not cut. */
+	/* Seven bytes and the NUL fit exactly, so the text is not cut. */
 	assert_int_equal(label_clean(clean, 8, "abcdefg"), 7);
 	assert_string_equal(clean, "abcdefg");
 	label_clean(clean, 8, "a\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac");
@@ -107,7 +107,9 @@ static void test_fit_prefers_the_whole_then_the_short_then_a_cut(void **state)
 	check_fit("", 10, LABEL_SHORT, "");
 }
 
-/* Call @check for each line of a table of cases, which the viewer's test reads, too. */
+/*
+ * Call @check for each line of a table of test cases. The test of the viewer reads the same table.
+ */
 static void check_table(const char *table, unsigned columns, void (*check)(char **columns))
 {
 	char path[4096], line[512], *column[5];
@@ -180,7 +182,10 @@ static void test_fit_survives_length(void **state)
 	name[10000] = '\0';
 	assert_in_range(label_fit(fitted, name, NULL, 1e9, &cells, LABEL_WHOLE), LABEL_BYTES - 8,
 		LABEL_BYTES - 1);
-	/* Brackets that grow most when they are shortened, and brackets that are never closed. */
+	/*
+	 * Names that become longest when they are shortened, because each bracket is replaced, and
+	 * names with brackets that are never closed.
+	 */
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 3 == 0 ? 'a' : i % 3 == 1 ? '<' : '>';
 	assert_true(label_fit(fitted, name, NULL, 100, &cells, LABEL_WHOLE) <= 102 + 2 * 100);

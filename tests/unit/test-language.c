@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of language functions reported by a process: where entries lie, how they are found. */
+/*
+ * The table in which a process reports its language functions: where entries lie and how they are
+ * found.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +29,7 @@ static uint64_t identity_of(unsigned number)
 	return runtime_mix(runtime_mix(1, number), number) | 1;
 }
 
-/* Returns the number of pages in which the entries of @count functions begin. */
+/* Enter @count functions. Returns the number of memory pages in which their entries begin. */
 static unsigned count_pages(unsigned count)
 {
 	static uint8_t touched[sizeof(functions) / PAGE_BYTES + 2];
@@ -44,7 +47,10 @@ static unsigned count_pages(unsigned count)
 	return pages;
 }
 
-/* At random positions, the entries would be in more than 300 pages. */
+/*
+ * The entries of 500 functions must be in few pages. At random positions they would be in more than
+ * 300.
+ */
 static void test_few_are_in_few_pages(void **state)
 {
 	(void)state;
@@ -52,7 +58,7 @@ static void test_few_are_in_few_pages(void **state)
 	assert_int_equal(function_count, 500);
 }
 
-/* All functions of a large program are found again, each with its own number. */
+/* Each function of a large program is found again with its own number. */
 static void test_many_are_found_again(void **state)
 {
 	const unsigned count = FUNCTIONS_MAX / 4;
@@ -70,7 +76,10 @@ static void test_many_are_found_again(void **state)
 	}
 }
 
-/* A known function's entry is only read, so fork()'s copy-on-write does not copy its page. */
+/*
+ * Looking up a known function only reads its entry. A write would make the kernel copy the page
+ * after fork().
+ */
 static void test_a_known_one_is_not_written(void **state)
 {
 	uintptr_t first = ((uintptr_t)functions | (PAGE_BYTES - 1)) + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The environment that a program gets, and how an error of exec is reported. */
+/* The environment that flamerun gives to a program, and how an error of exec is reported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #define LIBRARY "/opt/lib/libflameprof.so.1"
 #define CHANNEL "FLAMERUN_CHANNEL=1:2:3:4"
 
-/* Returns the environment made from @base, one variable per line. */
+/* Returns the environment made from @base as text, one variable per line. */
 static const char *made(char *const *base)
 {
 	static char text[1024];
@@ -56,7 +56,10 @@ static void nothing_stands_twice(void **state)
 		"LD_PRELOAD=" LIBRARY ".old:" LIBRARY "\n" CHANNEL "\n");
 }
 
-/* Returns launch()'s result for @path, and the child's exit status if there was a child. */
+/*
+ * Returns launch()'s result for @path. Stores in *@ended the child's exit status if there was a
+ * child.
+ */
 static int start(const char *path, int *ended, struct diag_message *message)
 {
 	struct preflight program = {.by_shell = false};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Positions of boxes, merging of narrow ones, cutting of deep stacks, and the limit of boxes. */
+/*
+ * Positions of boxes, merging of narrow boxes, cutting of deep stacks, and the limit on the number
+ * of boxes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +71,10 @@ static void test_narrow_neighbours_merge(void **state)
 	char name[16];
 
 	(void)state;
-	/* 100 boxes of 0.1 px, a wide one, 3 of 0.1 px: only the first run is drawn. */
+	/*
+	 * 100 boxes of 0.1 px, a wide box, and 3 boxes of 0.1 px: of the narrow ones only the first
+	 * 100 are drawn, merged.
+	 */
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "a%03u", i);
 		child(tree, child(tree, CALLTREE_ROOT, name, 1), "above", 0);
@@ -97,7 +103,10 @@ static void test_runs_reach_across_parents(void **state)
 	char name[16];
 
 	(void)state;
-	/* Two neighbouring parents, each full of narrow children: the children are one run. */
+	/*
+	 * Two neighbouring parents, each full of narrow children: all these children are merged as
+	 * one sequence.
+	 */
 	for (unsigned p = 0; p < 2; p++) {
 		uint32_t parent = child(tree, CALLTREE_ROOT, p ? "q" : "p", 0);
 
@@ -122,7 +131,10 @@ static void test_runs_end_at_gaps(void **state)
 	char name[16];
 
 	(void)state;
-	/* Two parents full of narrow children; self weight of the first separates them. */
+	/*
+	 * Two parents full of narrow children. The self weight of the first parent separates its
+	 * children from the second's.
+	 */
 	for (unsigned p = 0; p < 2; p++) {
 		uint32_t parent = child(tree, CALLTREE_ROOT, p ? "q" : "p", p ? 0 : 5000);
 
@@ -163,7 +175,7 @@ static void test_depth_is_cut_and_said(void **state)
 	calltree_free(tree);
 }
 
-/* A stack of 20 wide levels, and on top 80 levels of @needle weight out of 10,000. */
+/* Make a stack of 20 wide levels and, above them, 80 levels of weight @needle out of 10,000. */
 static struct layout lay_out_needle(struct calltree *tree, uint64_t needle, uint32_t calm_rows)
 {
 	struct layout_limits limits = wide;

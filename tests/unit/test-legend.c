@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The legend explains each colour in the picture, and no other. */
+/* The legend explains each colour that is in the picture, and no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct explained {
 	unsigned count;
 };
 
-/* Make a legend for frames of @kinds (ended by -1) in a palette. */
+/* Make a legend for frames of the kinds @kinds (ended by -1) in the palette @palette. */
 static void explain(struct explained *explained, const char *palette, const int *kinds)
 {
 	explained->tree = calltree_new();
@@ -66,7 +66,10 @@ static void test_only_what_is_there_is_listed(void **state)
 	release(&explained);
 }
 
-/* Each class is listed once, from first to last hue; JIT code only if it has its own colours. */
+/*
+ * Each class of frames is listed once, with its first and last hue. JIT code is listed only if it
+ * has its own colours.
+ */
 static void test_shades_are_those_of_the_class(void **state)
 {
 	static const int kinds[] = {CALLTREE_NATIVE, CALLTREE_JIT, CALLTREE_UNNAMED,

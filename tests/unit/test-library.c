@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Find the library beside the program, also at paths that LD_PRELOAD cannot contain. */
+/* Find the library in a folder near the program, also at paths that LD_PRELOAD cannot contain. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Merging lines into functions, compared with an oracle that keeps each stack as a list. */
+/*
+ * Merge frames of the same function at different lines, and compare the result with an oracle that
+ * keeps each stack as a list.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +22,7 @@
 #define NAMES  4u
 #define LINES  5u
 
-/* Function and line of each frame; line 0 is unknown. */
+/* Function and line of each frame of a stack. Line 0 means that the line is unknown. */
 struct stack {
 	uint32_t depth, weight, names[DEPTH], lines[DEPTH];
 };
@@ -78,7 +81,7 @@ static void spell(const struct calltree *tree, uint32_t node, char *text)
 		text += sprintf(text, "%s;", names[--count]);
 }
 
-/* Compute the weight of a line of the table from the stacks. */
+/* Compute the self and total weight of a function's line from the list of stacks. */
 static void weigh(const struct stack *stacks, uint32_t name, uint32_t line, uint64_t *self,
 	uint64_t *total)
 {
@@ -116,7 +119,7 @@ static void check_table(const struct calltree *tree, const struct stack *stacks)
 		before = line;
 		all += self;
 	}
-	/* The table has every known line, and no unknown one. */
+	/* The table must have every known line, and no entry for unknown lines. */
 	assert_int_equal(calltree_lines(tree), NAMES * (LINES - 1));
 	for (uint32_t name = 0; name < NAMES; name++) {
 		weigh(stacks, name, 0, &self, &total);
@@ -197,7 +200,7 @@ static uint32_t add(struct calltree *tree, uint32_t parent, const char *name,
 	return node;
 }
 
-/* main calls f at two lines; at one of them f is inlined. */
+/* Make a tree in which main calls f at two lines. At one of them f is inlined. */
 static struct calltree *grow(void)
 {
 	struct calltree *tree = calltree_new();
@@ -235,7 +238,7 @@ static void test_inlined_functions_stay_apart(void **state)
 
 	(void)state;
 	assert_int_equal(transform_lines(tree, false, &made), 0);
-	/* f has two frames, because one of its calls is inlined. */
+	/* f keeps two frames below main, because one of its calls is inlined. */
 	check_tree(made, "lost 6\nmain 100\nmain;f 20\nmain;f 3\nmain;f;g 4\nmain;f;g;f 5\n");
 	check_lines(made, "main /src/a.c:1 100/120\nmain /src/a.c:2 0/12\nf /src/f.c:7 25/25\n"
 			  ">f /src/f.c:7 3/12\n>g /src/f.c:9 4/9\n");
@@ -260,7 +263,7 @@ static void test_without_inlined_functions(void **state)
 	(void)state;
 	assert_int_equal(transform_sources(tree, &sources, &fine), 0);
 	assert_int_equal(transform_lines(fine, false, &made), 0);
-	/* No weight is lost: an inlined frame without a parent stays. */
+	/* An inlined frame without a caller stays, so that no weight is lost. */
 	check_tree(made, "lost 6\nmain 107\nmain;f 25\n");
 	check_lines(made, "main /home/a.c:1 100/120\nmain /home/a.c:2 7/12\nf /home/f.c:7 25/25\n");
 	calltree_free(made);
@@ -274,7 +277,10 @@ static int is_main(const struct calltree_frame *frame, void *context)
 	return !strcmp(frame->name, "main");
 }
 
-/* Filters run before lines are merged, so they affect the table of lines; later passes keep it. */
+/*
+ * Filters run before lines are merged, so they change the table of lines. Later passes keep the
+ * table.
+ */
 static void test_other_passes(void **state)
 {
 	const struct transform_matcher filters[TRANSFORM_FILTERS] = {
@@ -299,7 +305,10 @@ static void test_other_passes(void **state)
 	check_lines(made, "");
 	calltree_free(made);
 	calltree_free(coarse);
-	/* Lines of removed frames are removed; the other lines' frames are renumbered. */
+	/*
+	 * The lines of removed frames are removed. The other lines refer to their frames' new
+	 * numbers.
+	 */
 	made = NULL;
 	assert_int_equal(transform_lines(tree, false, &coarse), 0);
 	assert_int_equal(transform_filter(coarse, filters, &made, left_out), 0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Lua's stacks in made-up memory, laid out as 5.4 and 5.5 do, and walks over made-up native frames:
- * which activation of luaV_execute() runs which functions.
+ * Lua's stacks in made-up memory, laid out as Lua 5.4 and 5.5 lay them out, and walks over made-up
+ * native frames: which activation (C frame) of luaV_execute() runs which functions. FRESH marks a
+ * call with which an activation begins.
  *
- *	main       inner ─▶ outer, FRESH ─▶ script, FRESH ─▶ base
- *	coroutine  body ─▶ C ─▶ left by a yield, FRESH ─▶ base
+ * main       inner ─▶ outer, FRESH ─▶ script, FRESH ─▶ base
+ * coroutine  body ─▶ C ─▶ left by a yield, FRESH ─▶ base
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,8 +35,8 @@
 #define CALL_BYTES    64u
 
 /*
- * Calls: of a Lua function with which an activation begins, of another Lua function, of a C
- * function.
+ * Kinds of calls: of a Lua function with which an activation (C frame of luaV_execute()) begins, of
+ * any other Lua function, of a C function.
  */
 enum call_kind {
 	FRESH,
@@ -107,7 +108,10 @@ static void put_text(char *text, const char *from)
 	strcpy(text + LUA_TEXT, from);
 }
 
-/* Make a long string. From 5.5 on its bytes are stored elsewhere, here at @apart. */
+/*
+ * Make a long string. From Lua 5.5 on its bytes are stored outside the string object, here at
+ * @apart.
+ */
 static void put_long_text(
 	const struct lua_layout *layout, char *text, char *apart, const char *from)
 {
@@ -119,7 +123,9 @@ static void put_long_text(
 	strcpy(layout->text_pointer ? apart : text + LUA_TEXT, from);
 }
 
-/* Function @number begins at line 10 * @number; each instruction is one line further. */
+/*
+ * Make function @number. It begins at line 10 * @number, and each instruction is on the next line.
+ */
 static void put_function(struct fixture *fixture, int number, const char *name)
 {
 	const struct lua_layout *layout = fixture->layout;
@@ -135,7 +141,7 @@ static void put_function(struct fixture *fixture, int number, const char *name)
 	put(proto, layout->source, image->source);
 	put(proto, layout->locals, &image->locals[number]);
 	put_int(proto, layout->locals_count, 1);
-	/* Local variable 0, which its instructions call, has the next function's name. */
+	/* Local variable 0, which all instructions call, has the name of the next function. */
 	put_text(image->text[number], name);
 	image->locals[number].name = (uintptr_t)image->text[number];
 	image->locals[number].end = CODES;
@@ -145,7 +151,10 @@ static void put_function(struct fixture *fixture, int number, const char *name)
 	}
 }
 
-/* Make call @at of @state: function @function at @instruction, or a C function if @function < 0. */
+/*
+ * Make call number @at of @state: of Lua function @function at @instruction, or of a C function if
+ * @function < 0.
+ */
 static void *put_call(struct fixture *fixture, int state, int at, int function,
 	unsigned instruction, enum call_kind kind)
 {
@@ -199,7 +208,7 @@ static int set_up(void **state)
 	fixture->layout = lua_layouts;
 	while (fixture->layout->version != *version)
 		fixture->layout++;
-	/* From 5.5 on the main state is part of the global state. */
+	/* From Lua 5.5 on the main state is part of the global state. */
 	fixture->state[MAIN] = fixture->layout->main_is_inside
 				       ? fixture->image->global + fixture->layout->global_main
 				       : fixture->image->states[MAIN];
@@ -253,9 +262,9 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 }
 
 /*
- * Walk over @native, a letter for each native frame: e and E are luaV_execute() in the main state
- * and in the coroutine, r and R are these if lua_resume() called them, other letters are other
- * code. Returns the frames, innermost first, language frames by name.
+ * Walk over @native, which has a letter for each native frame: e and E are luaV_execute() in the
+ * main state and in the coroutine, r and R are luaV_execute() when lua_resume() called it, other
+ * letters are other code. Returns the frames as text, innermost first; language frames by name.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -286,11 +295,13 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* A function has the name by which its caller calls it, or "function" if C calls it. */
+/*
+ * A function is shown by the name with which its caller calls it, or as "function" if C calls it.
+ */
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "function:10:13"
 #define INNER  "inner:20:24"
-/* no line: no register has its instruction */
+/* the line is unknown, because no register holds the instruction */
 #define FIRST  "inner:20:0"
 
 static void test_what_is_whole(void **state)
@@ -304,7 +315,7 @@ static void test_what_is_whole(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The caller's instruction is no call, so it calls a metamethod. */
+/* The caller's instruction is no call, so it has called a metamethod. */
 static void test_a_metamethod(void **state)
 {
 	struct fixture *fixture = *state;
@@ -313,7 +324,10 @@ static void test_a_metamethod(void **state)
 	assert_string_equal(walk(fixture, "fefef"), "f " FIRST " __index:10:13 e f " SCRIPT " e f");
 }
 
-/* The running instruction is in a register. If two registers hold distant ones, it is not known. */
+/*
+ * The running instruction's address is in a register. If two registers hold distant addresses of
+ * code, the line is unknown.
+ */
 static void test_the_line_that_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -327,7 +341,10 @@ static void test_the_line_that_runs(void **state)
 	assert_string_equal(walk(fixture, "efe"), "inner:20:0 outer:10:13 e f " SCRIPT " e");
 }
 
-/* A call is listed before its function runs, and removed before its activation ends. */
+/*
+ * A call is in Lua's list before its function runs, and is removed before its activation (C frame
+ * of luaV_execute()) ends.
+ */
 static void test_at_both_ends(void **state)
 {
 	struct fixture *fixture = *state;
@@ -337,13 +354,19 @@ static void test_at_both_ends(void **state)
 	put_call(fixture, MAIN, 1, 1, 3, FRESH);
 	assert_string_equal(walk(fixture, "ffefefe"), "f f e f outer:10:0 e f " SCRIPT " e");
 	assert_true(fixture->runs.is_whole);
-	/* more runs than activations, or fewer by more than one */
+	/*
+	 * There are more Lua calls that begin an activation than activations, or fewer by more than
+	 * one.
+	 */
 	assert_string_equal(walk(fixture, "fe"), "f e");
 	assert_false(fixture->runs.is_whole);
 	assert_string_equal(walk(fixture, "ffefefefe"), "f f e f e f e f e");
 }
 
-/* Up to 5.3 a tail call is first listed behind the caller that it replaces: it is not shown yet. */
+/*
+ * Up to Lua 5.3 a tail call is first listed behind the caller that it replaces. The called function
+ * is not shown until it has replaced its caller.
+ */
 static void test_a_tail_call(void **state)
 {
 	struct fixture *fixture = *state;
@@ -364,7 +387,10 @@ static void enter_coroutine(struct fixture *fixture)
 	put_call(fixture, COROUTINE, 2, 4, 2, FRESH);
 }
 
-/* Calls left by a yield are shown with the coroutine's outermost activation. */
+/*
+ * Calls that were left by a yield are shown with the coroutine's outermost activation (C frame of
+ * luaV_execute()).
+ */
 static void test_a_coroutine(void **state)
 {
 	struct fixture *fixture = *state;
@@ -379,7 +405,7 @@ static void test_a_coroutine(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* C code in a coroutine calls a function of the main state. */
+/* C code that a coroutine calls calls a function of the main state. */
 static void test_one_state_in_another(void **state)
 {
 	struct fixture *fixture = *state;
@@ -390,7 +416,9 @@ static void test_one_state_in_another(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The frame of the coroutine's outermost activation contains only the main state's address. */
+/*
+ * The native frame of the coroutine's outermost activation contains only the main state's address.
+ */
 static void test_a_state_that_is_another_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -401,7 +429,7 @@ static void test_a_state_that_is_another_one(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* Invalid calls and functions: no language frames are shown. */
+/* With invalid calls and functions no language frames are shown. */
 static void test_what_is_torn(void **state)
 {
 	struct fixture *fixture = *state;
@@ -420,7 +448,7 @@ static void test_what_is_torn(void **state)
 	assert_string_equal(walk(fixture, "fefe"), "f e f e");
 	fixture->image->values[MAIN][2].kind = FUNCTION_KIND;
 	assert_string_equal(walk(fixture, "fefe"), "f " FIRST " outer:10:13 e f " SCRIPT " e");
-	/* The global state does not have this state as its main state. */
+	/* The global state names another state as its main state. */
 	if (layout->main_is_inside)
 		put(fixture->state[MAIN], layout->state_global, fixture->image->proto);
 	else
@@ -429,7 +457,7 @@ static void test_what_is_torn(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* The layout and the dialect of a version have the same index. */
+/* The arrays of layouts and of dialects use the same index for a version. */
 static void test_dialects_are_in_order(void **state)
 {
 	struct fixture *fixture = *state;

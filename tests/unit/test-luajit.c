@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which activation of the
- * interpreter runs which functions.
+ * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which activation (C
+ * frame) of the interpreter runs which functions.
  *
- *	main       script ◀─call─ outer ◀─native─ inner ◀─call─ inner
- *	coroutine  body ◀─call─ inner
+ * main       script ◀─call─ outer ◀─native─ inner ◀─call─ inner
+ * coroutine  body ◀─call─ inner
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,10 +35,10 @@
 #define OPCODE_FNEW  51u
 #define OPCODE_GSET  55u
 #define KIND_STRING  4u
-/* slot of the called function in its caller */
+/* stack slot of the called function, relative to its caller's base */
 #define CALLED_SLOT  3u
 #define AREA_BYTES   64u
-/* enough for any layout, up to the dispatch table */
+/* bytes; enough for any layout, up to the dispatch table */
 #define GLOBAL_BYTES 4096u
 
 enum {
@@ -82,9 +82,9 @@ struct fixture {
 	/* base of each state's innermost function */
 	uint64_t *top[STATES];
 	uintptr_t saved_pc;    /* in the interpreter's frames */
-	/* is the innermost activation generated code? */
+	/* the innermost native frame is compiled code */
 	int is_generated;
-	/* interpreter frames without a function */
+	/* interpreter frames that run no function */
 	int ends[NATIVE_MAX];
 	/* index of the frame that names a wrong previous frame; 0: none */
 	unsigned lost;
@@ -111,7 +111,9 @@ static uint64_t value_of(const void *object, unsigned kind)
 	return (uintptr_t)object | (uint64_t) ~(uint64_t)kind << VALUE_SHIFT;
 }
 
-/* Function @number begins at line 10 * @number; each instruction is one line further. */
+/*
+ * Make function @number. It begins at line 10 * @number, and each instruction is on the next line.
+ */
 static void put_function(struct image *image, int number, const char *called)
 {
 	char *proto = image->of[number].proto, *function = image->function[number];
@@ -125,7 +127,10 @@ static void put_function(struct image *image, int number, const char *called)
 	put(proto, PROTO_LINES, image->lines);
 	put(proto, PROTO_SOURCE, image->source);
 	put(proto, PROTO_LOCALS, image->locals[number]);
-	/* The slots before the called one belong to a loop; all live in the whole function. */
+	/*
+	 * The variables before the called function's belong to a loop. All live in the whole
+	 * function.
+	 */
 	memcpy(image->locals[number], "\1\0\10\1\0\10\1\0\10", 9);
 	strcpy(image->locals[number] + 9, called);
 	image->locals[number][10 + strlen(called)] = 0;
@@ -136,13 +141,19 @@ static void put_function(struct image *image, int number, const char *called)
 	}
 }
 
-/* Returns the saved pc while instruction @instruction of @number runs: the next instruction. */
+/*
+ * Returns the pc that is saved while @instruction of function @number runs, which is the next
+ * instruction's address.
+ */
 static uint64_t pc_of(struct fixture *fixture, int number, unsigned instruction)
 {
 	return (uintptr_t)&fixture->image->of[number].code[instruction + 1];
 }
 
-/* Call @number (< 0: a C function) in @state, @words above the caller's base. */
+/*
+ * Call function @number (a C function if negative) in @state; its base is @words words above the
+ * caller's base.
+ */
 static void call(struct fixture *fixture, int state, int number, unsigned words, uint64_t link)
 {
 	uint64_t *base = fixture->top[state] + words;
@@ -252,7 +263,10 @@ static uint64_t registers_of(const struct unwind_frame *frame, struct arch_regis
 	return ~0ULL;
 }
 
-/* Lay out the C stack of @native. Each interpreter frame has its state and the previous frame. */
+/*
+ * Lay out the C stack of @native. Each interpreter frame holds its state and the address of the
+ * previous frame.
+ */
 static void put_native(struct fixture *fixture, const char *native)
 {
 	uintptr_t previous[STATES] = {0, 0};
@@ -275,9 +289,9 @@ static void put_native(struct fixture *fixture, const char *native)
 }
 
 /*
- * Walk over @native, a letter for each native frame: e and E are the interpreter in the main state
- * and in the coroutine, R is the interpreter when it was resumed, other letters are other code.
- * Returns the frames, innermost first, language frames by name.
+ * Walk over @native, which has a letter for each native frame: e and E are the interpreter in the
+ * main state and in the coroutine, R is the interpreter when it was resumed, other letters are
+ * other code. Returns the frames as text, innermost first; language frames by name.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -303,29 +317,32 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* No function is defined: each has the name by which it is called, or "function" if C calls it. */
+/*
+ * No function has a stored name: each is shown by the name with which it is called, or as
+ * "function" if C calls it.
+ */
 #define SCRIPT "main chunk:1:2"
 #define OUTER  "outer:10:13"
 #define CALLER "function:20:24"
-/* no line: its instruction is not saved */
+/* the line is unknown, because the instruction is not saved */
 #define INNER  "inner:20:0"
 #define REST   "e f " OUTER " " SCRIPT " e f"
 
-/* The interpreter called C, so the state contains the base. */
+/* The interpreter has called C, so it has stored the base in the state. */
 static void test_c_is_called(void **state)
 {
 	struct fixture *fixture = *state;
 
 	assert_string_equal(walk(fixture, "fefef"), "f " INNER " " CALLER " " REST);
 	assert_true(fixture->runs.is_whole);
-	/* An interpreter frame in which only C was called has no function. */
+	/* An interpreter frame in which only C was called runs no function. */
 	fixture->ends[3] = 1;
 	assert_string_equal(walk(fixture, "fefefef"),
 		"f " INNER " " CALLER " e f e f " OUTER " " SCRIPT " e f");
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The interpreter keeps the base in a register when it calls a helper that needs no state. */
+/* The interpreter calls a helper that needs no state, so the base is only in a register. */
 static void test_a_helper_is_called(void **state)
 {
 	struct fixture *fixture = *state;
@@ -342,7 +359,10 @@ static void test_a_helper_is_called(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* The interpreter runs: base and instruction are in registers, the state's values are old. */
+/*
+ * The interpreter runs. Base and instruction are in registers; the values in the state are
+ * outdated.
+ */
 static void test_the_interpreter_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -356,28 +376,31 @@ static void test_the_interpreter_runs(void **state)
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)fixture->top[MAIN];
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, INNER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "inner:20:25 " CALLER " " REST);
-	/* With another release's layout, the register does not contain the dispatch table. */
+	/*
+	 * With another release's layout the register does not hold the dispatch table, so no
+	 * function is shown.
+	 */
 	fixture->runtime.offsets[0] ^= 1;
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	fixture->runtime.offsets[0] ^= 1;
-	/* The function is about to be called. */
+	/* The interpreter is about to call the function. */
 	memcpy(code, links, sizeof(links));
 	assert_string_equal(walk(fixture, "efef"), "function:20:25 " REST);
-	/* A C function is about to be called, or was called. */
+	/* The interpreter is about to call a C function, or has called it. */
 	memcpy(code, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code, 0x90, sizeof(links));
 	memcpy(code - 4, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code - 4, 0x90, sizeof(call_c));
-	/* At a return, the register already has the caller's instruction. */
+	/* At a return the register already holds the caller's instruction. */
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)(fixture->top[MAIN] - CALLED_SLOT - 2);
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, OUTER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	assert_false(fixture->runs.is_whole);
 }
 
-/* The innermost activation has no function: it has not begun, or has ended. */
+/* The innermost interpreter frame runs no function yet, or no longer. */
 static void test_at_both_ends(void **state)
 {
 	struct fixture *fixture = *state;
@@ -390,7 +413,7 @@ static void test_at_both_ends(void **state)
 	fixture->runtime.objects[LUAJIT_BEGUN + 1] = entry + 64;
 	assert_string_equal(walk(fixture, "efefef"), "e f " INNER " " CALLER " " REST);
 	assert_true(fixture->runs.is_whole);
-	/* The base to return to is in a register first. */
+	/* The base to which the interpreter will return is in a register first. */
 	put_runs(fixture, RUNS_C);
 	fixture->runtime.objects[LUAJIT_LEFT] = entry;
 	fixture->runtime.objects[LUAJIT_LEFT + 1] = entry + 64;
@@ -402,7 +425,7 @@ static void test_at_both_ends(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* While a trace runs, the stack is as it was when the trace was entered. */
+/* While a trace (compiled code) runs, the stack is as it was when the trace was entered. */
 static void test_a_trace_runs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -439,7 +462,10 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 	assert_int_equal(at.sp, image->native[4]);
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
-	/* Only a caller is certainly inside a frame; the innermost activation may not be. */
+	/*
+	 * Only a frame that has called another is certainly inside an interpreter frame; the
+	 * innermost frame may not be.
+	 */
 	at.sp = (uintptr_t)image->native[3];
 	at.innermost = &fixture->registers;
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), 0);
@@ -447,7 +473,7 @@ static void test_whose_frame_it_is(void **state)
 	assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 }
 
-/* Did a system call read the memory at @address? */
+/* Returns whether the reader read the memory at @address by a system call. */
 static int was_read(const struct runtime_reader *reader, uintptr_t address)
 {
 	for (unsigned i = 0; i < RUNTIME_WINDOWS_MORE; i++)
@@ -458,8 +484,9 @@ static int was_read(const struct runtime_reader *reader, uintptr_t address)
 }
 
 /*
- * The spill area of compiled code, up to the interpreter's frame, is searched only if nothing is
- * known of the thread, or if another state is current; otherwise the state leads to the frame.
+ * Compiled code spills registers above the interpreter's frame. This area is searched for the frame
+ * only if nothing is known of the thread or if another state is current; otherwise the state leads
+ * to the frame.
  */
 static void test_what_is_spilled(void **state)
 {
@@ -491,13 +518,13 @@ static void test_what_is_spilled(void **state)
 		put(image->global, GLOBAL_CURRENT, image->state[next]);
 		assert_int_equal(step_luajit(&fixture->runtime, &reader, NULL, &at), UNWIND_INSIDE);
 		assert_int_equal(at.sp, image->native[next == MAIN ? 4 : 2]);
-		/* Only the first walk of each state reads it. */
+		/* Only the first walk of each state reads the spill area. */
 		assert_int_equal(was_read(&reader, (uintptr_t)spilled), walks % 2 == 0);
 	}
 	munmap(spilled, PAGE_BYTES);
 }
 
-/* Unwind while the frame is being made or removed, word by word. */
+/* Unwind at each instruction that makes or removes the interpreter's frame. */
 static void test_half_a_frame(void **state)
 {
 	static const uint8_t begun[] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
@@ -539,7 +566,10 @@ static void test_half_a_frame(void **state)
 	}
 }
 
-/* A name that a caller stored a function under is preferred to the name by which it is called. */
+/*
+ * If a caller stored a function under a name, this name is preferred to the name with which it is
+ * called.
+ */
 static void test_what_is_defined(void **state)
 {
 	struct fixture *fixture = *state;
@@ -574,7 +604,7 @@ static void test_a_coroutine(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* A metamethod, which the interpreter continues, and a variadic call, which copies the function. */
+/* The interpreter continues after a metamethod, and a variadic call copies the function. */
 static void test_other_calls(void **state)
 {
 	struct fixture *fixture = *state;
@@ -607,7 +637,7 @@ static void test_what_is_torn(void **state)
 	fixture->lost = 1;
 	assert_string_equal(walk(fixture, "fefef"), "f e f e f");
 	fixture->lost = 0;
-	/* too few or too many activations for the functions */
+	/* There are too few or too many interpreter frames for the functions. */
 	assert_string_equal(walk(fixture, "fef"), "f e f");
 	assert_string_equal(walk(fixture, "fefefef"), "f e f e f e f");
 	put(fixture->image->global, GLOBAL_MAIN, fixture->image->source);
@@ -615,8 +645,7 @@ static void test_what_is_torn(void **state)
 	assert_false(fixture->runs.is_whole);
 }
 
-/* the layout of Debian 12, and of Debian 13 and 14 */
-static uint32_t layouts[] = {0, 1};
+static uint32_t layouts[] = {0, 1}; /* Debian 12; Debian 13 and 14 */
 
 #define TEST_OF(name, layout)                                                                \
 	{                                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Read /proc/PID/maps, find mappings by address, and look up sampled code that is in no known
+ * Read /proc/PID/maps, find mappings by address, and look up sampled addresses that are in no known
  * module.
  */
 #include <fcntl.h>
@@ -41,7 +41,10 @@ static void test_finds_what_is_mapped(void **state)
 	maps_release(&maps);
 }
 
-/* Start a child that maps a page after each byte on @orders and answers with a byte on @answers. */
+/*
+ * Start a child that maps another page after each byte that it reads from @orders, and then writes
+ * a byte to @answers.
+ */
 static pid_t start_child(int orders[2], int answers[2])
 {
 	char word = 0;
@@ -131,7 +134,10 @@ static void request_address(struct given *given, const void *address)
 	mappings_request(&given->mappings, (const char *)frames, 2);
 }
 
-/* Update @ms later. Returns how many modules have been announced in all. */
+/*
+ * Update the mappings after @ms more ms. Returns how many modules have been announced since the
+ * beginning.
+ */
 static uint32_t update_after(struct given *given, uint64_t ms)
 {
 	given->now_ns += ms * MS;
@@ -175,16 +181,18 @@ static void code_of_a_file_is_told_once(void **state)
 	assert_in_range((uintptr_t)request_address, record->start, record->end - 1);
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	assert_string_equal(record->path, path);
-	/* The mapping is known, so another function in it is not requested. */
+	/* The mapping is known, so another function in it requests no update. */
 	request_address(given, (void *)(uintptr_t)begin);
 	assert_int_equal(given->mappings.wanted, 0);
 	assert_int_equal(update_after(given, 10000), 1);
-	/* Another file's mapping is looked up at once, because the last update found something. */
+	/*
+	 * A function of another file is looked up at once, because the last update found a module.
+	 */
 	request_address(given, (void *)(uintptr_t)getpid);
 	assert_int_equal(update_after(given, 0), 2);
 }
 
-/* When code without a file is sampled, a mapped jitdump of the process is reported, once. */
+/* When code outside files is sampled, the process's mapped jitdump is reported, once. */
 static void a_jitdump_is_told_of(void **state)
 {
 	struct given *given = *state;
@@ -198,7 +206,7 @@ static void a_jitdump_is_told_of(void **state)
 	fd = open(dump, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	mark = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	close(fd);
-	/* files in this folder cannot be mapped executable */
+	/* Files in this folder cannot be mapped executable. */
 	if (mark == MAP_FAILED)
 		skip();
 	request_address(given, nothing);

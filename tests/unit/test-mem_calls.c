@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's own memcpy() and so on do what libc's do, for all small sizes, at all alignments,
- * and if source and destination overlap.
+ * The library's own memcpy(), memmove() and so on must do what libc's do, for all small sizes, at
+ * all alignments, and if source and destination overlap.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ int own_bcmp(const void *a, const void *b, size_t bytes);
 int own_strncmp(const char *a, const char *b, size_t bytes);
 size_t own_strlen(const char *text);
 
-/* under other names, because the test and cmocka call libc's */
+/* Rename the library's functions, because the test and cmocka call libc's. */
 #define memcpy	own_memcpy
 #define memmove own_memmove
 #define memset	own_memset

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * From which file and which of its tables the names come: stripped files with a debug link,
- * build-id folders, compressed symbols, files that are not the ones that ran, and invalid paths.
+ * From which file, and from which of its tables, the names of a module come: stripped files with a
+ * debug link, build-id folders, compressed symbols, files that are not the ones that ran, and
+ * invalid paths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,10 @@
 #include "cli/symbols/module.h"
 #include "tests/unit/elf_fixture.h"
 
-/* Read @module and expect @source and the two functions' names; NULL: the function has no name. */
+/*
+ * Read @module and check the source of its names and the names of two functions. NULL means that
+ * the function has no name.
+ */
 static void expect_module(const struct symbols_module *module, enum symbols_source source,
 	const char *exported, const char *hidden)
 {
