@@ -120,7 +120,7 @@ static void test_debug_link(void **state)
 	fixture_run("mkdir -p .debug && mv linked.debug .debug");
 	expect_file("linked.so", SYMBOLS_DEBUG_LINK, "exported", "hidden");
 
-	/* The debug link's file belongs to another build. */
+	/* Now the file to which the debug link refers belongs to another build. */
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o other.so lib.c && "
 		    "objcopy --only-keep-debug other.so .debug/linked.debug");
 	expect_file("linked.so", SYMBOLS_DYNSYM, "exported", NULL);
@@ -198,7 +198,10 @@ static int64_t changed_ns(const char *name)
 	return status.st_ctim.tv_sec * 1000000000LL + status.st_ctim.tv_nsec;
 }
 
-/* A file older than the module belongs to another root; a later one has replaced it. */
+/*
+ * A file that is older than the sampled module belongs to another root folder; a newer file has
+ * replaced the module's file.
+ */
 static void test_replaced(void **state)
 {
 	uint8_t id[64];
@@ -234,14 +237,17 @@ static void test_replaced_without_build_id(void **state)
 	module.seen_ns--;
 	assert_true(module_is_changed(&module));
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
-	/* The kernel reports the file as deleted, so the file at this path is another one. */
+	/*
+	 * The kernel marks the file as deleted, so the file that is now at this path is another
+	 * one.
+	 */
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", fixture_path("bare.so"));
 	module.path = deleted;
 	module.seen_ns = changed_ns("bare.so");
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 }
 
-/* A descriptor that was opened before finds the file. */
+/* A descriptor that flamerun opened earlier leads to the file. */
 static void test_held(void **state)
 {
 	uint8_t id[64];
@@ -260,13 +266,16 @@ static void test_held(void **state)
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o new.so lib.c && "
 		    "mv new.so held.so");
 	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
-	/* A held file with another build-id is not used. */
+	/* A file held open is not used if its build-id differs. */
 	id[0] ^= 1;
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 	close(fd);
 }
 
-/* A file that is still mapped is used if it may be opened: by root, not in every container. */
+/*
+ * A file that its process still maps is used if it may be opened, which root may do, but not in
+ * every container.
+ */
 static void test_still_mapped(void **state)
 {
 	uint8_t id[64];
@@ -302,7 +311,10 @@ static void test_still_mapped(void **state)
 	close(probe);
 }
 
-/* The file of a running program without a build-id is replaced: /proc/PID/exe still leads to it. */
+/*
+ * The file of a running program without a build-id was replaced. /proc/PID/exe still leads to the
+ * old file.
+ */
 static void test_living_program(void **state)
 {
 	char path[256];
@@ -337,14 +349,14 @@ static void test_living_program(void **state)
 	assert_int_equal(module_read(&module, &table, &origin), 0);
 	assert_int_equal(origin.source, SYMBOLS_SYMTAB);
 	symtab_free(table);
-	/* A module with another name is not the program's file. */
+	/* /proc/PID/exe is not used for a module with another name than the program's. */
 	strcpy(path, fixture_path("lib.so"));
 	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-/* Only the build-id leads to the debug file, because the module's file is gone. */
+/* The module's file is gone, so only its build-id leads to the debug file. */
 static void test_debug_file_of_what_is_gone(void **state)
 {
 	uint8_t id[64];
@@ -394,7 +406,10 @@ static void write_line(const char *path, const char *text)
 	close(fd);
 }
 
-/* Fork a process with the folder as its root, until it is killed. Returns 0 if not allowed. */
+/*
+ * Fork a process that has the folder as its root and runs until it is killed. Returns 0 if this is
+ * not allowed.
+ */
 static pid_t start_in_root(void)
 {
 	int ready[2];
@@ -408,7 +423,7 @@ static pid_t start_in_root(void)
 		char line[64];
 		unsigned uid = getuid();
 
-		/* end with the test, also if an assertion fails */
+		/* End with the test, also if an assertion fails. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 
 		snprintf(line, sizeof(line), "0 %u 1", uid);
@@ -435,8 +450,8 @@ static pid_t start_in_root(void)
 }
 
 /*
- * In a container, the path means another file, absolute links start at the container's root, and
- * its build-id folder is used.
+ * In a container a path means another file, absolute links start at the container's root, and the
+ * container's build-id folder is used.
  */
 static void test_below_another_root(void **state)
 {
@@ -473,7 +488,7 @@ static void test_below_another_root(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* Debug files in the places where debuginfod-find puts them. */
+/* Use debug files in the folder in which debuginfod-find puts them. */
 static void test_fetched(void **state)
 {
 	uint8_t id[64];

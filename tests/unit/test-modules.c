@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Build-ids in the notes of mapped files, valid and damaged. */
+/* Read build-ids from the notes of mapped files, valid and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define ID_BYTES 20u
 
-/* A file with two note segments, mapped 0x1000 above its own addresses. */
+/* A made-up ELF file with two note segments, mapped 0x1000 above its own addresses. */
 static struct {
 	/* lies before the module, so it must not be read */
 	ElfW(Phdr) before;
@@ -53,7 +53,7 @@ static int setup(void **state)
 	put_segment(0, PT_LOAD, &file.header, sizeof(file.header));
 	put_segment(1, PT_NOTE, &file.other, sizeof(file.other));
 	put_segment(2, PT_NOTE, &file.other, sizeof(file.other) + sizeof(file.id));
-	/* the build-id's note type, but another owner with a longer name */
+	/* The note type is a build-id's, but the note has another owner, with a longer name. */
 	file.other.note = (ElfW(Nhdr)){5, 8, NT_GNU_BUILD_ID};
 	memcpy(file.other.name, "GNUs", 5);
 	file.id.note = (ElfW(Nhdr)){4, ID_BYTES, NT_GNU_BUILD_ID};
@@ -98,7 +98,7 @@ static void test_none(void **state)
 	check_none();
 }
 
-/* Whatever the fields contain, nothing outside of the module is read. */
+/* Whatever values the fields have, nothing outside the module may be read. */
 static void test_damaged(void **state)
 {
 	(void)state;
@@ -121,7 +121,7 @@ static void test_damaged(void **state)
 	check_none();
 }
 
-/* A program header table outside of the first page is ignored. */
+/* A program header table that is not in the file's first page is ignored. */
 static void test_segments_elsewhere(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Names that programs report: of code, of marks, and of frames; and limits on their number. */
+/* Names that programs report for code, marks and frames, and the limits on their number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void test_code_is_found_by_its_stretch(void **state)
 	assert_string_equal(name_at(fixture, 349), "third");
 	add_code(fixture, 150, 1, "second"); /* added after the first lookup */
 	assert_string_equal(name_at(fixture, 150), "second");
-	/* The same address in another process is other code. */
+	/* Another process has other code at the same address. */
 	fixture->image = profile_image(fixture->profile, 2);
 	assert_null(name_at(fixture, 100));
 	add_code(fixture, 100, 50, "its own");
@@ -104,7 +104,7 @@ static void test_odd_code_is_harmless(void **state)
 	assert_int_equal(profile_error(fixture->profile), 0);
 }
 
-/* Check the frames of named generated code that calls unnamed generated code. */
+/* Check the frames' names when named generated code calls unnamed generated code. */
 static void test_frames_get_the_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -138,7 +138,10 @@ static void test_frames_get_the_names(void **state)
 	sources_release(&report.sources);
 }
 
-/* Returns the kind of a thread's wait in futex(2), called by native code that @name called. */
+/*
+ * Returns the kind of wait of a thread that waits in futex(2), called by native code that a
+ * function @name called.
+ */
 static const char *kind_below(const char *name)
 {
 	struct fixture fixture = {profile_new(&(struct profile_config){.period_ns = 5000000}), 0};
@@ -205,7 +208,7 @@ static void test_ceilings(void **state)
 	struct fixture *fixture = *state;
 	struct flameprof_profile *profile = fixture->profile;
 
-	/* with its NUL, and the NUL of the empty file name */
+	/* Room for the name with its NUL and the NUL of the empty file name, less one byte. */
 	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct names_code) - 9;
 	assert_int_equal(add_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Read this process's own memory through the page cache, and libc's file, as elfutils does. */
+/*
+ * Read this process's memory through the page cache, and read libc's file. Compare the results with
+ * elfutils's.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +20,7 @@
 
 #include "cli/outside/object.h"
 
-/* Map three pages, the last of which cannot be read. */
+/* Map three pages. The last page cannot be read. */
 static char *make_pages(void)
 {
 	char *pages = mmap(
@@ -30,7 +33,7 @@ static char *make_pages(void)
 	return pages;
 }
 
-/* Skip the test where process_vm_readv(2) is refused, as in some containers and qemu-user. */
+/* Skip the test if process_vm_readv(2) is refused, as in some containers and under qemu-user. */
 static void skip_without_remote_reads(void)
 {
 	char byte;
@@ -105,7 +108,9 @@ static void test_hostile_addresses(void **state)
 	free(memory);
 }
 
-/* The build id equals the one that elfutils reads. Debugging symbols are found by it. */
+/*
+ * The build-id, by which debugging symbols are found, must equal the build-id that elfutils reads.
+ */
 static void test_build_id(void **state)
 {
 	struct maps maps = {0};

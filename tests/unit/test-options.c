@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The options table, its parser and the help made from it. */
+/* The table of options, its parser, and the help text made from it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,10 @@
 static struct options options;
 static struct diag_message message;
 
-/* Parse "flamerun" and @words, NULL at the end, up to the first operand. Returns its index. */
+/*
+ * Parse "flamerun" and @words, which ends with NULL, up to the first operand. Returns the operand's
+ * index.
+ */
 static int parse(int expected_error, const char *const *words)
 {
 	static char *argv[ARGUMENTS_MAX];
@@ -98,7 +101,7 @@ static void outputs_add_up(void **state)
 	REFUSE("-o", "", "p");
 }
 
-/* An unknown format is refused only by options_finish(), because --format may still follow. */
+/* Only options_finish() refuses an unknown format, because --format may follow. */
 static void outputs_have_a_format(void **state)
 {
 	(void)state;
@@ -203,7 +206,7 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(message.text, "--quiet takes no value");
 	REFUSE("---");
 	REFUSE("--=3");
-	/* hidden options have no abbreviations */
+	/* Hidden options cannot be abbreviated. */
 	REFUSE("--test-cloc=3");
 	REFUSE("--pallete=hot");
 	assert_string_equal(message.text, "unknown option '--pallete'");
@@ -296,7 +299,7 @@ static void expressions_are_compiled(void **state)
 	assert_non_null(strstr(message.text, "at character 5 of"));
 	REFUSE("--hide", "(");
 	assert_non_null(strstr(message.text, "at character 1 of"));
-	/* Expressions that would take all memory. */
+	/* Refuse regular expressions that would use all memory. */
 	REFUSE("--hide", "(((a{1,200}){1,200}){1,200}){1,200}");
 	REFUSE("--hide", "a{20000}");
 	REFUSE("--hide", "a++++++++++++++++++++++++");
@@ -326,7 +329,7 @@ static void presets_are_asked_for_by_name(void **state)
 	assert_string_equal(message.text, "two presets, '@a' and '@b'");
 }
 
-/* A source of higher rank wins, in whichever order sources are read. */
+/* The value of a source of higher rank stays, in whichever order the sources are read. */
 static void a_higher_rank_stays(void **state)
 {
 	const struct options_row *row = options_find("rate", 4);
@@ -381,7 +384,10 @@ static void options_of_runs_are_noted(void **state)
 	assert_string_equal(options.run_only, "test-clock");
 }
 
-/* Each row's names are unique, its default can be parsed, and its value has a field of its own. */
+/*
+ * In the table, each option's names are unique, its default can be parsed, and its value has its
+ * own field.
+ */
 static void the_table_is_sound(void **state)
 {
 	(void)state;
@@ -398,7 +404,7 @@ static void the_table_is_sound(void **state)
 	}
 }
 
-/* Returns the help, which the caller frees, and sets *@lines to the number of its lines. */
+/* Returns the help text, owned by the caller, and sets *@lines to the number of its lines. */
 static char *read_help(bool is_short, size_t *lines)
 {
 	char *text = NULL;
@@ -417,7 +423,7 @@ static char *read_help(bool is_short, size_t *lines)
 	return text;
 }
 
-/* Is there a line in @help with the names of @row and, after blanks, its text? */
+/* Returns whether a line of @help has the names of the option @row and, after blanks, its text. */
 static bool has_line(const char *help, const struct options_row *row)
 {
 	char letter[] = {'-', row->short_name, ',', ' ', '\0'};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Output files in a folder of their own: write checks, replacement, links, modes, leftovers. */
+/*
+ * Output files in a temporary folder: checks before the run, replacement, links, modes, and
+ * leftovers.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +78,10 @@ static int write_text(void *context, FILE *file)
 	return fputs(context, file) < 0 ? -errno : 0;
 }
 
-/* The root, from the test's folder in /tmp. Under qemu-user absolute paths have another root. */
+/*
+ * The path of the root folder, relative to the test's folder in /tmp. Under qemu-user absolute
+ * paths have another root.
+ */
 #define FROM_ROOT "../.."
 
 static struct outputs *open_one(const char *path)
@@ -225,7 +231,7 @@ static void one_file_twice_is_refused(void **state)
 	assert_non_null(strstr(message.text, "b.svg"));
 }
 
-/* One file under two names of its folder is refused, too. */
+/* One file given under two paths is refused. */
 static void one_file_by_two_ways_is_refused(void **state)
 {
 	const char *const paths[] = {"a.svg", "there/../a.svg"};
@@ -236,7 +242,10 @@ static void one_file_by_two_ways_is_refused(void **state)
 	assert_int_equal(outputs_open(&outputs, paths, 2, &message), -EINVAL);
 }
 
-/* Another user's link or file in a sticky folder is refused, before the run and at its end. */
+/*
+ * A link or file of another user in a sticky folder is refused, both before the program runs and
+ * when the output is written.
+ */
 static void traps_are_refused(void **state)
 {
 	struct outputs *outputs;
@@ -263,7 +272,7 @@ static void traps_are_refused(void **state)
 	expect_file("shared/z.svg", "laid");
 }
 
-/* If the program replaces the folder, the output is written to the new folder. */
+/* If the program replaces the folder while it runs, the output is written to the new folder. */
 static void a_folder_made_anew(void **state)
 {
 	struct outputs *outputs;
@@ -320,8 +329,8 @@ static int abandon_midway(void *context, FILE *file)
 }
 
 /*
- * A kill during writing leaves no file behind. A file without a name vanishes by itself; where the
- * file system has no O_TMPFILE, outputs_abandon() removes the file.
+ * If flamerun is killed while it writes, no file is left behind. A file without a name vanishes by
+ * itself. If the file system has no O_TMPFILE, outputs_abandon() removes the file.
  */
 static void what_is_half_written_goes(void **state)
 {
@@ -374,7 +383,7 @@ static void a_shared_stdout_file_is_appended_to(void **state)
 	expect_file("log", "before picture");
 }
 
-/* Root can write to every folder, so as root the test runs as another user. */
+/* Root can write to every folder, so the test changes to another user if it runs as root. */
 static void a_closed_folder_with_an_open_file(void **state)
 {
 	int is_root = !geteuid();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * own_stack gives functions and threads enough stack under a small stack limit; signals are
- * delivered to the thread that runs the function.
+ * own_stack_run() and own_stack_thread() give functions and threads enough stack under a small
+ * stack limit. Signals must be delivered to the thread that runs the function.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 #define LITTLE_BYTES (256u << 10)
 
-/* Above the limit of the test, below OWN_STACK_BYTES. */
+/* bytes; more than the test's stack limit, less than OWN_STACK_BYTES */
 #define TAKEN_BYTES (4u << 20)
 
 static volatile sig_atomic_t caught_by;
@@ -74,7 +74,7 @@ static int is_enough(void)
 		return 1;
 	if (!seen.is_blocked || !seen.was_caught)
 		return 2;
-	/* The signal mask is as before the call. */
+	/* After the call the signal mask must be as before. */
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	return sigismember(&mask, SIGUSR1) != 1 || sigismember(&mask, SIGUSR2) ? 3 : 0;
 }
@@ -115,7 +115,10 @@ static int thread_has_it(void)
 	pthread_t thread;
 
 	signal(SIGUSR2, on_signal);
-	/* Under a stack limit, that limit is the default stack size of the process's threads. */
+	/*
+	 * A stack limit becomes the default stack size of the process's threads, so set this
+	 * default too.
+	 */
 	pthread_attr_init(&little);
 	pthread_attr_setstacksize(&little, LITTLE_BYTES);
 	if (!limit_stack() || pthread_setattr_default_np(&little))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
-/* A program records its own waits: what its threads wait for, and how long, without waking them. */
+/*
+ * A program records its own waits: what its threads wait for and how long. Recording must not wake
+ * the threads.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +23,7 @@
 #include "libprof/sampler/confined.h"
 
 #ifdef __SANITIZE_THREAD__
-/* the sanitizer's own thread is recorded */
+/* ThreadSanitizer's own thread is recorded too */
 #define HAS_TSAN 1
 #else
 #define HAS_TSAN 0
@@ -74,7 +77,10 @@ static struct flameprof_profile *stop_session(void)
 	return profile;
 }
 
-/* Return the weight of waits with leaf @leaf (NULL: any) and at least @frames frames. */
+/*
+ * Return the weight of those wait stacks whose leaf is @leaf (NULL: any) and that have at least
+ * @frames frames.
+ */
 static uint64_t waits_for(
 	const struct flameprof_profile *profile, const char *leaf, uint32_t frames)
 {
@@ -93,7 +99,7 @@ static uint64_t waits_for(
 }
 
 /*
- * Wait until every thread was seen once, because the time before that is not recorded. Adds the
+ * Wait until every thread has been seen once, because time before that is not recorded. Add the
  * weights recorded until then to @weight and @wait_weight.
  */
 static void meet_threads(uint64_t *weight, uint64_t *wait_weight)
@@ -144,7 +150,7 @@ static void each_thread_has_its_whole_time(void **state)
 	pthread_join(reader, NULL);
 	close_pipe();
 	flameprof_profile_info(profile, &info);
-	/* The library's worker thread is not recorded. */
+	/* The library's worker thread must not be recorded. */
 	assert_int_equal(info.threads, THREADS);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		assert_int_equal(flameprof_profile_thread(profile, i, &thread), 0);
@@ -152,12 +158,15 @@ static void each_thread_has_its_whole_time(void **state)
 		assert_in_range(thread.weight, SPAN_MS - 1, span_ms);
 	}
 	assert_in_range(waits_for(profile, "[read: pipe]", 4), SPAN_MS - 1, span_ms);
-	/* The time since the last observation counts for what the thread does at this one. */
+	/*
+	 * When a thread is observed, all its time since the previous observation counts for its
+	 * state at this one.
+	 */
 	assert_in_range(waits_for(profile, "[clock_nanosleep]", 4), SPAN_MS * 3 / 4, span_ms);
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
 	assert_int_equal(counts.recorded_weight, weight + info.weight);
 	assert_int_equal(counts.wait_weight, wait_weight + waits_for(profile, NULL, 0));
-	/* The reader slept once and was not woken in between. */
+	/* The thread that reads the pipe slept once, and nothing woke it in between. */
 	assert_in_range(switches, 1, 2);
 	flameprof_profile_free(profile);
 }
@@ -177,12 +186,12 @@ static void a_flush_takes_what_is_known(void **state)
 	assert_int_equal(write(to_reader[1], "", 1), 1);
 	pthread_join(reader, NULL);
 	second = stop_session();
-	/* Time that is not yet known at the flush is in the second profile. */
+	/* The flush comes in the middle of the waits: time after it is in the second profile. */
 	assert_true(waits_for(first, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(second, "[read: pipe]", 4) > SPAN_MS / 2);
 	assert_true(waits_for(first, "[read: pipe]", 4) + waits_for(second, "[read: pipe]", 4) >
 		    2 * SPAN_MS * 3 / 4);
-	/* Threads have names in both profiles. */
+	/* The threads have names in both profiles. */
 	for (uint32_t i = 0; !flameprof_profile_thread(second, i, &thread); i++)
 		assert_true(thread.tid && thread.name[0]);
 	flameprof_profile_free(first);
@@ -201,13 +210,16 @@ static void what_is_paused_is_left_out(void **state)
 	assert_int_equal(flameprof_resume(), 0);
 	profile = stop_session();
 	assert_int_equal(flameprof_diagnostics(&counts), 0);
-	/* Up to one sampling interval at either end is recorded, or more on a busy machine. */
+	/*
+	 * Up to one sampling interval at either end of the pause is recorded, more on a busy
+	 * machine.
+	 */
 	assert_true(waits_for(profile, NULL, 0) < SPAN_MS / 2);
 	assert_true(counts.paused_weight > SPAN_MS / 2);
 	flameprof_profile_free(profile);
 }
 
-/* Without free descriptors nothing can be read, and waits are recorded as "[waiting]". */
+/* Without free descriptors nothing about a wait can be read, so it is recorded as "[waiting]". */
 static void who_may_not_look_waits_for_nobody_knows_what(void **state)
 {
 	struct rlimit files, none;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Colours depend on names, differ by kind, and have enough contrast with text, in every palette. */
+/*
+ * In every palette, colours depend only on names, differ between kinds of frames, and have enough
+ * contrast with text.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +40,9 @@ static double contrast(struct palette_color a, struct palette_color b)
 	return light > dark ? (light + 0.05) / (dark + 0.05) : (dark + 0.05) / (light + 0.05);
 }
 
-/* Make a palette for a tree of one frame. Returns the index of the frame's colour. */
+/*
+ * Make a palette for a tree of one frame. Returns the index of the frame's colour in the palette.
+ */
 static unsigned place_of(struct palette *palette, const char *scheme, const char *name,
 	const char *module, enum calltree_frame_kind kind)
 {
@@ -53,7 +58,9 @@ static unsigned place_of(struct palette *palette, const char *scheme, const char
 	return place;
 }
 
-/* Returns the hue of the light colour, in degrees from -30 on; red is 0. */
+/*
+ * Returns the hue of the frame's light colour in degrees, in a range that begins at -30; red is 0.
+ */
 static double hue_of(
 	const char *scheme, const char *name, const char *module, enum calltree_frame_kind kind)
 {
@@ -72,7 +79,10 @@ static void test_places_never_change(void **state)
 	struct palette palette;
 
 	(void)state;
-	/* These indices must not change: pictures of several versions are compared by eye. */
+	/*
+	 * These indices must not change, because people compare pictures that several versions
+	 * drew.
+	 */
 	assert_int_equal(place_of(&palette, NULL, "main", "", CALLTREE_NATIVE), 2);
 	assert_int_equal(place_of(&palette, "hot", "malloc", "x", CALLTREE_NATIVE), 31);
 }
@@ -96,7 +106,7 @@ static void test_names_are_checked(void **state)
 	calltree_free(tree);
 }
 
-/* In "hot", colours of different kinds are different. */
+/* In the palette "hot", frames of different kinds never share a colour. */
 static void test_kinds_do_not_share_places(void **state)
 {
 	unsigned kind_of[PALETTE_MAX];
@@ -131,7 +141,10 @@ static void test_kinds_do_not_share_places(void **state)
 	calltree_free(tree);
 }
 
-/* Names that match each rule, of every kind, with and without a module. */
+/*
+ * Make a tree with names that match each rule of the palettes, for every kind, with and without a
+ * module.
+ */
 static struct calltree *build_names(void)
 {
 	static const char *const names[] = {"f", "a::b", "x_[k]", "x_[j]", "x_[i]", "x_[z]", "_[k]",
@@ -279,7 +292,10 @@ static void test_modules_differ(void **state)
 	for (unsigned i = 0; i < 18; i++) {
 		unsigned hue = palette_index(&palette, i * 3) / 3;
 
-		/* A module's functions share its hue; the heaviest modules have different hues. */
+		/*
+		 * All functions of a module have the module's hue; the heaviest modules have
+		 * different hues.
+		 */
 		assert_int_equal(palette_index(&palette, i * 3 + 1) / 3, hue);
 		for (unsigned before = 0; before < count; before++)
 			assert_int_not_equal(hues[before], hue);
@@ -290,8 +306,9 @@ static void test_modules_differ(void **state)
 }
 
 /*
- * Compute a colour as seen without red (protan) or green (deutan) cones, on the axes blue to yellow
- * and dark to light, in linear light, after Viénot, Brettel and Mollon (1999).
+ * Compute how a colour looks to people without red cones (@protan) or without green cones, as
+ * positions on the axes blue to yellow and dark to light, in linear light, after Viénot, Brettel
+ * and Mollon (1999).
  */
 static void seen(struct palette_color color, int protan, double *yellow, double *light)
 {
@@ -302,7 +319,7 @@ static void seen(struct palette_color color, int protan, double *yellow, double 
 	*light = cbrt(both);
 }
 
-/* Compute the mean colour of a kind as seen. */
+/* Compute the mean colour of a kind of frames as seen() computes it. */
 static void mean_seen(const char *scheme, enum calltree_frame_kind kind, int protan, double *yellow,
 	double *light)
 {
@@ -348,11 +365,14 @@ static void test_okabe_ito_tells_kinds_apart_to_all_eyes(void **state)
 			if (distance < 0.08)
 				fail_msg("kinds %u and %u: %.3f", kinds[a], kinds[b], distance);
 		}
-	/* Check that this test can fail: the palette "mem" does not keep the kinds apart. */
+	/* Check that this test can fail: in the palette "mem" the two kinds look alike. */
 	assert_true(apart("mem", CALLTREE_NATIVE, CALLTREE_JIT) < 0.02);
 }
 
-/* Kinds of waits have the same colours in every palette and differ for all readers. */
+/*
+ * Kinds of waits have the same colours in every palette, and people with any colour vision can tell
+ * them apart.
+ */
 static void test_waits_are_told_apart_by_all_eyes(void **state)
 {
 	struct palette_color first[PALETTE_WAITS][2];
@@ -383,7 +403,10 @@ static void test_waits_are_told_apart_by_all_eyes(void **state)
 				seen(first[b][eye / 2], eye % 2, &yellow_b, &light_b);
 				double distance = hypot(yellow_a - yellow_b, light_a - light_b);
 
-				/* Dark colours have less light, and so smaller differences. */
+				/*
+				 * Dark colours have less light, so their differences are smaller
+				 * and the limit is lower.
+				 */
 				if (distance < (eye < 2 ? 0.07 : 0.05))
 					fail_msg("%s and %s, eye %u: %.3f", palette_waits[a].name,
 						palette_waits[b].name, eye, distance);
@@ -400,7 +423,7 @@ static void test_cividis_keeps_its_shades_for_all_eyes(void **state)
 	for (int protan = 0; protan < 2; protan++) {
 		double before = -1, light, yellow;
 
-		/* Ten hues of three levels; each hue is more yellow than the last. */
+		/* Ten hues, each with three levels. Each hue is more yellow than the one before. */
 		for (unsigned hue = 0; hue < 10; hue++) {
 			seen(palette_at(&palette, hue * 3, 0), protan, &yellow, &light);
 			assert_true(yellow > before + 0.015);

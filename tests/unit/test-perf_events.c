@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* perf_events_new() enlarges the process's descriptor table for events of later threads. */
+/*
+ * perf_events_new() enlarges the process's table of descriptors, so that opening events in later
+ * threads does not.
+ */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <fcntl.h>
@@ -10,7 +13,7 @@
 
 #include "cli/gather/perf_events.h"
 
-/* Return the size of the process's descriptor table (FDSize in proc_pid_status(5)). */
+/* Return the size of the process's table of descriptors (FDSize in proc_pid_status(5)). */
 static unsigned descriptors_room(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -24,7 +27,10 @@ static unsigned descriptors_room(void)
 	return room;
 }
 
-/* Enlarging the table at the first event would block. The limit on descriptors stays as it was. */
+/*
+ * The kernel may block a thread that enlarges the table, so the table is large enough before the
+ * first event. The limit on descriptors must not change.
+ */
 static void test_descriptors_have_room(void **state)
 {
 	struct wire_arena *arena = aggregate_arena();

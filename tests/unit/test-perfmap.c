@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Parsing perf maps; overlaps, compared with a simple search; files that are not trusted. */
+/*
+ * Parse perf maps: overlapping entries, compared with a simple search, and maps that must not be
+ * trusted.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -139,7 +142,7 @@ static void test_random_overlaps_against_oracle(void **state)
 	assert_true(answered > 50000);
 }
 
-/* Return a number that no process can have, so that no process's map is overwritten. */
+/* Return a pid that no process can have, so that the test overwrites no process's map. */
 static uint32_t free_number(char path[64])
 {
 	uint32_t pid = 4194304u + 1000000u + (uint32_t)getpid();

@@ -2,9 +2,10 @@
 /* Checked also: sanitized. */
 /*
  * Perl's stacks in made-up memory, laid out for each release of perl_layouts.inc, and walks over
- * made-up native frames: each activation of Perl_runops_standard() gets its Perl functions.
+ * made-up native frames. Each activation (C frame) of Perl_runops_standard() gets the Perl
+ * functions that it runs.
  *
- *	MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
+ * MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,8 +94,8 @@ static struct perl_context *context_of(struct fixture *fixture, int stack, int i
 }
 
 /*
- * Make context @i of @stack a call of sub @number at line 20 + @i, which returns to instruction
- * @next (0: to none, as call_sv() does).
+ * Make context @i of @stack a call of sub @number at line 20 + @i that returns to the instruction
+ * @next. A call made by call_sv() returns to no instruction: @next is 0.
  */
 static struct perl_context *put_call(
 	struct fixture *fixture, int stack, int i, int number, uintptr_t next)
@@ -208,7 +209,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Give each Perl frame its text as name. */
+/* Give each Perl frame a word, whose name is the frame's text. */
 static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
@@ -221,8 +222,8 @@ static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 }
 
 /*
- * Walk over @native, one letter per frame: r is Perl_runops_standard(), s perl_run(), d docatch(),
- * any other letter other code of Perl. Returns the frames' names, innermost first.
+ * Walk over @native, which has a letter for each frame: r is Perl_runops_standard(), s perl_run(),
+ * d docatch(), any other letter other code of Perl. Returns the frames' names, innermost first.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -269,12 +270,18 @@ static void test_two_activations(void **state)
 
 	put_call(fixture, 0, 3, 1, 0);
 	assert_string_equal(walk(fixture, "rcfrs"), INNER " r c f " OUTER " " SCRIPT " r s");
-	/* The last saved value is not an instruction: so inner() runs in the outer activation. */
+	/*
+	 * The last saved value is not PL_op, so call_sv() has not begun: inner() runs in the outer
+	 * activation (C frame of Perl_runops_standard()).
+	 */
 	fixture->image->saved[0] = 0;
 	assert_string_equal(walk(fixture, "rs"), INNER " " OUTER " " SCRIPT " r s");
 }
 
-/* `eval {}` in code that call_sv() runs: two activations share one run. */
+/*
+ * For `eval {}` in code that call_sv() runs, docatch() enters Perl_runops_standard() again: both C
+ * frames run the same Perl functions.
+ */
 static void test_one_that_goes_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -282,14 +289,20 @@ static void test_one_that_goes_on(void **state)
 	put_call(fixture, 0, 3, 1, 0);
 	assert_string_equal(walk(fixture, "rdrcfrs"), INNER " r d r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
-	/* Between the two activations is also the function of the instruction; and in a thread. */
+	/*
+	 * The C function of the instruction may also lie between the two frames of
+	 * Perl_runops_standard(). Check a program, then a thread.
+	 */
 	assert_string_equal(
 		walk(fixture, "rdercfrs"), INNER " r d e r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
 	put_call(fixture, 0, 1, 0, 0);
 	assert_string_equal(walk(fixture, "rdercfrcf"), INNER " r d e r c f " OUTER " r c f");
 	assert_true(fixture->runs.is_whole);
-	/* They are not joined through two other functions, or if docatch() is the outer one. */
+	/*
+	 * The two C frames are not joined if two functions lie between them or if docatch() is the
+	 * outer one.
+	 */
 	walk(fixture, "rfercfrcf");
 	assert_false(fixture->runs.is_whole);
 	walk(fixture, "redrcfrcf");
@@ -311,21 +324,21 @@ static void test_sort(void **state)
 	enter_sort(fixture);
 	assert_string_equal(walk(fixture, "rffrs"),
 		"main::by(x.pl:12):40 r f f main::inner(x.pl:11):20 " OUTER " " SCRIPT " r s");
-	/* A comparison function in C has no activation. */
+	/* A comparison function written in C has no frame of Perl_runops_standard(). */
 	fixture->image->code[2].flags = CODE_NATIVE;
 	assert_string_equal(
 		walk(fixture, "ffrs"), "f f main::inner(x.pl:11):40 " OUTER " " SCRIPT " r s");
 	fixture->image->code[2].flags = 0;
-	/* Between two calls of the comparison function. */
+	/* Between two calls of the comparison function no Perl function is shown for it. */
 	put(fixture->image->interpreter, 8, NULL);
 	assert_string_equal(walk(fixture, "ffrs"), "f f " INNER " " OUTER " " SCRIPT " r s");
-	/* A comparison block has no frame of its own. */
+	/* A comparison block is not shown as a function. */
 	put(fixture->image->interpreter, 8, &fixture->image->current);
 	context_of(fixture, 1, 0)->type = TYPE_NULL;
 	assert_string_equal(walk(fixture, "rffrs"), "r f f " INNER " " OUTER " " SCRIPT " r s");
 }
 
-/* The topmost context is half pushed or popped. */
+/* Perl is pushing or popping the topmost context when the walk reads it. */
 static void test_the_topmost(void **state)
 {
 	struct fixture *fixture = *state;
@@ -336,13 +349,16 @@ static void test_the_topmost(void **state)
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 	context_of(fixture, 0, 3)->function = 0;
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* An activation that call_sv() began is still there, without a function. */
+	/*
+	 * The frame of Perl_runops_standard() that call_sv() made is still there, but runs no
+	 * function.
+	 */
 	put_call(fixture, 0, 3, 1, 0)->function = 0;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* The activation also stays when its context is gone. */
+	/* The frame of Perl_runops_standard() also stays when the context has been popped. */
 	fixture->image->main.last = 2;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* A function that has just begun has no line yet. */
+	/* A function that has just begun has no line, shown as 0. */
 	fixture->image->main.last = 3;
 	put_call(fixture, 0, 3, 1, 88);
 	put(fixture->image->interpreter, 208, &fixture->image->at[1]);
@@ -350,7 +366,10 @@ static void test_the_topmost(void **state)
 		walk(fixture, "frs"), "f main::inner(x.pl:11):0 " OUTER " " SCRIPT " r s");
 }
 
-/* A defer block has its own activation. Its last call returns to no instruction. */
+/*
+ * A defer block runs in its own frame of Perl_runops_standard(). Its last call returns to no
+ * instruction.
+ */
 static void test_defer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -363,7 +382,7 @@ static void test_defer(void **state)
 	assert_string_equal(walk(fixture, "rdefrs"), INNER " r d e f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
 	assert_string_equal(walk(fixture, "refrs"), INNER " r e f " OUTER " " SCRIPT " r s");
-	/* A call in the defer block enters another activation from C. */
+	/* A call inside the defer block makes another frame of Perl_runops_standard() from C. */
 	fixture->image->saved[5] = LAYOUT->saved_op;
 	inner->saved = 6;
 	assert_string_equal(
@@ -371,7 +390,7 @@ static void test_defer(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* A string or file that is run is named by the instruction that runs it. */
+/* An eval'd string or a file that runs is named after the instruction that runs it. */
 static void test_files_and_strings(void **state)
 {
 	static const char *const names[] = {
@@ -398,7 +417,7 @@ static void test_files_and_strings(void **state)
 	}
 }
 
-/* A context that is half pushed may still have the type of an eval that ended. */
+/* A context that is being pushed may still have the type of an eval that has ended. */
 static void test_an_eval_that_is_over(void **state)
 {
 	struct fixture *fixture = *state;
@@ -430,7 +449,7 @@ static void test_an_eval_that_is_over(void **state)
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 }
 
-/* No main program: a host that calls functions, a thread, or a BEGIN block. */
+/* There is no main program if a host calls functions, in a thread, and in a BEGIN block. */
 static void test_without_a_program(void **state)
 {
 	struct fixture *fixture = *state;
@@ -438,7 +457,10 @@ static void test_without_a_program(void **state)
 	put_call(fixture, 0, 1, 0, 0);
 	assert_string_equal(walk(fixture, "rcf"), INNER " " OUTER " r c f");
 	assert_true(fixture->runs.is_whole);
-	/* In INIT {}, perl_run() called the function, but not through its own activation. */
+	/*
+	 * In INIT {}, perl_run() called the function, but through no Perl_runops_standard() of its
+	 * own.
+	 */
 	assert_string_equal(walk(fixture, "rcfs"), INNER " " OUTER " r c f s");
 	assert_string_equal(walk(fixture, "rs"), "r s");
 	assert_false(fixture->runs.is_whole);
@@ -497,12 +519,12 @@ static void test_a_key(void **state)
 	keys[63] = fixture->image->curinterp;
 	assert_string_equal(walk(fixture, "frs"), "f " INNER " " OUTER " " SCRIPT " r s");
 	assert_int_equal(fixture->runs.known, (uintptr_t)&keys[63]);
-	/* The thread's value is not the interpreter any more. */
+	/* The thread-specific value is no longer the interpreter, so the walk is refused. */
 	keys[63] = 0;
 	assert_refused(fixture);
 }
 
-/* Wrong counts, invalid pointers and lists with cycles are refused. */
+/* Wrong counts, invalid pointers, and lists with cycles must be refused. */
 static void test_hostile(void **state)
 {
 	struct fixture *fixture = *state;
@@ -512,7 +534,7 @@ static void test_hostile(void **state)
 	assert_refused(fixture);
 	image->main.last = -2;
 	assert_refused(fixture);
-	/* The memory behind the contexts is laid out like a context. */
+	/* The memory behind the contexts looks like a context but must not be used. */
 	put_call(fixture, 1, 0, 2, 88);
 	image->main.last = CONTEXTS;
 	image->main.room = CONTEXTS - 1;
@@ -545,7 +567,7 @@ static void test_hostile(void **state)
 		"__ANON__::(x.pl:11):40 __ANON__::outer(:0):23 " SCRIPT " r s");
 }
 
-/* If a run has more frames than fit, the frames that fit are kept. */
+/* If there are more Perl functions than fit into a sample, the ones that fit are kept. */
 static void test_too_deep(void **state)
 {
 	struct fixture *fixture = *state;

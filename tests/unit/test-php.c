@@ -2,10 +2,11 @@
 /* Checked also: sanitized. */
 /*
  * PHP's stacks in made-up memory, laid out for each supported release, and walks over made-up
- * native frames: each activation of execute_ex() gets its PHP functions.
+ * native frames. Each activation (C frame) of execute_ex() gets the PHP functions that it runs; TOP
+ * marks the function with which an activation begins.
  *
- *	executor_globals ─▶ {closure}, TOP ─▶ usort (builtin) ─▶ Shape::sorted ─▶ {main}, TOP
- *	                    one activation                       another one
+ * executor_globals ─▶ {closure}, TOP ─▶ usort (builtin) ─▶ Shape::sorted ─▶ {main}, TOP
+ * one activation                       another one
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ enum {
 	FUNCTIONS
 };
 
-/* Offsets that differ by release, as the release's headers declare them. */
+/* Offsets that differ between releases, as each release's headers declare them. */
 struct release {
 	uint32_t version, globals_bytes;	      /* of its first patch release */
 	uint32_t flags, main_fiber, active_fiber;     /* in executor_globals */
@@ -99,7 +100,9 @@ static void put_instruction(struct image *image, int i, unsigned index)
 	image->frame[i].instruction = (uintptr_t)image->instructions[i][index];
 }
 
-/* Fill in function @i. It begins at line 10 * (@i + 1) and is at its second instruction. */
+/*
+ * Write function @i, which begins at line 10 * (@i + 1), and its frame at the second instruction.
+ */
 static void put_function(struct fixture *fixture, int i, const char *name, uint8_t kind)
 {
 	const struct release *release = fixture->release;
@@ -180,8 +183,8 @@ static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 }
 
 /*
- * Walk over @native, one letter per frame: e is execute_ex(), any other letter other code. Returns
- * the frames' names, innermost first.
+ * Walk over @native, which has a letter for each frame: e is execute_ex(), any other letter other
+ * code. Returns the frames' names, innermost first.
  */
 static const char *walk(struct fixture *fixture, const char *native)
 {
@@ -203,7 +206,7 @@ static const char *walk(struct fixture *fixture, const char *native)
 	return shown_text(&fixture->shown, fixture->frames, n);
 }
 
-/* The innermost function's line is 0, because only the registers hold it. */
+/* The innermost function's line is 0, because its instruction is only in registers. */
 #define INNERMOST "{closure}(x.php:10):0"
 #define REST	  "usort(:0):0 Shape::sorted(x.php:30):31 {main}(x.php:40):41"
 
@@ -217,9 +220,12 @@ static void has_names(struct fixture *fixture)
 {
 	assert_string_equal(walk(fixture, "leue"), "l " INNERMOST " e u " REST " e");
 	assert_true(fixture->runs.is_whole);
-	/* A surplus activation has no run: the innermost one has not linked its frame yet. */
+	/*
+	 * One frame of execute_ex() more than there are top functions: the innermost one has not
+	 * linked its PHP frame yet.
+	 */
 	assert_string_equal(walk(fixture, "eueue"), "e u " INNERMOST " e u " REST " e");
-	/* An instruction inside executor_globals, which handles an exception, has no line. */
+	/* An instruction inside executor_globals handles an exception and has no line. */
 	fixture->image->frame[SORTED].instruction = (uintptr_t)fixture->image->globals + 960;
 	assert_string_equal(walk(fixture, "eue"),
 		INNERMOST " e u usort(:0):0 Shape::sorted(x.php:30):0 {main}(x.php:40):41 e");
@@ -240,7 +246,10 @@ static void is_refused_while_it_ends(struct fixture *fixture)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* With another release's offsets no instruction is where a frame's instruction must be. */
+/*
+ * With the offsets of another release, no frame's instruction lies in its function, so the stack is
+ * refused.
+ */
 static void is_refused_by_other_rows(struct fixture *fixture)
 {
 	for (unsigned i = 0; i < RELEASES; i++) {
@@ -272,7 +281,7 @@ static void refuses_what_cannot_be(struct fixture *fixture)
 	image->frame[USORT].previous = (uintptr_t)&image->frame[USORT];
 	assert_refused(fixture);
 	image->frame[USORT].previous = (uintptr_t)&image->frame[SORTED];
-	/* The end of the function is not mapped. */
+	/* The end of the function lies in unmapped memory, so the stack is refused. */
 	image->frame[SORTED].function = (uintptr_t)fixture->pages + PAGES * PAGE_BYTES - 32;
 	assert_refused(fixture);
 	image->frame[SORTED].function = (uintptr_t)image->function[SORTED] + 4;
@@ -280,9 +289,9 @@ static void refuses_what_cannot_be(struct fixture *fixture)
 }
 
 /*
- * A frame without a function stands for the generators that delegate to the running one:
+ * A frame without a function stands for the generators that delegate to the running generator:
  *
- *	outermost (object of the frame) ─▶ inner, which runs
+ * outermost (object of the frame) ─▶ inner, which runs
  */
 static void shows_generators(struct fixture *fixture)
 {
@@ -306,7 +315,10 @@ static void shows_generators(struct fixture *fixture)
 	assert_string_equal(walk(fixture, "e"), "e");
 }
 
-/* The generator's frame is the current one, but its resumer is not linked behind it yet. */
+/*
+ * The generator's frame is already the current one, but its resumer is not yet linked as its
+ * caller.
+ */
 static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
 {
 	struct image *image = fixture->image;
@@ -324,7 +336,10 @@ static void refuses_a_generator_that_is_being_resumed(struct fixture *fixture)
 	assert_true(fixture->runs.is_whole);
 }
 
-/* The walk continues from a fiber to the main program that resumed it. */
+/*
+ * The walk continues from a fiber's stack to the stack of the main program, which resumed the
+ * fiber.
+ */
 static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 {
 	static uintptr_t left[16];
@@ -359,7 +374,7 @@ static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 	/* The main program has no resumer. */
 	at.pc = 0x5010;
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
-	/* During a switch the globals do not have all of it yet, so the walk ends. */
+	/* During a switch the globals do not yet hold all of the new fiber, so the walk ends. */
 	stack = (struct runtime_stack){0};
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &switching), 0);
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
@@ -388,7 +403,7 @@ static void test_each_release(void **state)
 		}
 }
 
-/* Patch releases may add some fields to executor_globals. Other sizes are refused. */
+/* Patch releases may add certain fields to executor_globals. Any other size is refused. */
 static void test_which_sizes_are_known(void **state)
 {
 	(void)state;

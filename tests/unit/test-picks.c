@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The choice of one attempt per profile from the answers of several servers; damaged rows. */
+/* Choose one attempt per profile from the answers of several servers. Damaged rows are refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,10 @@ static int take(uint32_t server)
 	return error;
 }
 
-/* The attempt committed first is chosen; of equal ones the first server's, then the lowest. */
+/*
+ * The attempt that was committed first is chosen. If times are equal, the first server's is chosen,
+ * then the lowest.
+ */
 static void the_first_committed_counts(void **unused)
 {
 	static const struct store_server servers[] = {{.same_as = 0}, {.same_as = 1}};
@@ -86,7 +89,10 @@ static void the_first_committed_counts(void **unused)
 	}
 }
 
-/* A server listed for both sides gives a profile for each; both refer to its first entry. */
+/*
+ * A server that is listed for both sides of a comparison gives a profile for each side. Both
+ * profiles refer to the server's first entry.
+ */
 static void each_side_has_its_own(void **unused)
 {
 	static const struct store_server servers[] = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Names of virtual machines' functions: join a name with file and line, and split it again. */
+/*
+ * Names of functions of virtual machines: join a name with its file and line, and split it again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Send records through the pipes: from two sources at once, with a reader that is late, cut at any
- * byte, damaged by another process; and check what each record does to the profile.
+ * Send records through the pipes: from two sources at once, with a late reader, cut at any byte,
+ * and damaged by another process. Check what each record changes in the profile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static uint64_t malformed(const struct fixture *f)
 	return profile_totals(pipe_reader_profile(f->pipe_reader))->counts.malformed;
 }
 
-/* Both sources fill their pipes at once, so that a full pipe cuts records. */
+/* Both sources fill their pipes at once, so that full pipes cut records into parts. */
 static void two_sources_and_a_late_reader_lose_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -121,7 +121,10 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 }
 
-/* A stream that another process wrote into ends, but is drained; the other stream continues. */
+/*
+ * Another process has written garbage into one stream. This stream ends but is still drained; the
+ * other stream continues.
+ */
 static void a_damaged_stream_ends_and_is_emptied(void **state)
 {
 	struct fixture *f = *state;
@@ -159,7 +162,10 @@ static void what_is_no_record_is_counted(void **state)
 	struct record_mark mark = {.image = 1};
 	struct pipe_writer *box = &f->boxes[0];
 
-	/* Fewer frames than the record's count; a module whose path has no end; an unknown type. */
+	/*
+	 * Three damaged records: fewer frames than the record's count, a module path without an
+	 * end, and an unknown type.
+	 */
 	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
 	assert_int_equal(
 		pipe_writer_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);
@@ -172,7 +178,7 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(malformed(f), 4);
 	assert_int_equal(pipe_reader_profile(f->pipe_reader)->image_count, 0);
-	/* After a record with a wrong length the next record cannot be found. */
+	/* One record has a wrong length, so the next record cannot be found. */
 	put_image(box, 1, 7);
 	put_image(box, 2, 8);
 	((struct record *)(box->bytes + box->from))->bytes = 12;
@@ -183,8 +189,8 @@ static void what_is_no_record_is_counted(void **state)
 }
 
 /*
- * A sample of weight 0 adds no stack, but sets the thread's last stack. Credit goes to the last
- * stack; a thread without a stack gets credit on its image.
+ * A sample of weight 0 adds no weight but sets the thread's last stack. Credit (CPU time without a
+ * sample) goes to the thread's last stack, or, if it has none, to the root of its process image.
  */
 static void credit_goes_on_the_last_stack_of_its_thread(void **state)
 {

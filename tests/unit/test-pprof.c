@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every field of the .pb, compared with the profile. */
+/* Compare every field of a written pprof file with the profile. */
 #include "tests/unit/pb-fixture.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define TEXTS_MAX 100
 
-/* The last file that was read, and its texts by number. */
+/* The file that was read last, and its string table. */
 static struct protobuf whole;
 static char texts[TEXTS_MAX][64];
 static unsigned text_count;
@@ -36,7 +36,10 @@ static void load(const char *path)
 	assert_int_equal(more, 0);
 }
 
-/* Print "number=value " in hexadecimal, or "number='text' " for a field in @are_texts. */
+/*
+ * Print "number=value " in hexadecimal. If @are_texts contains the field's number, print
+ * "number='text' " instead.
+ */
 static int print_field(char *at, const char *are_texts, const struct protobuf_field *field)
 {
 	if (!strchr(are_texts, '0' + (int)field->number))
@@ -45,10 +48,10 @@ static int print_field(char *at, const char *are_texts, const struct protobuf_fi
 	return sprintf(at, "%u='%s' ", field->number, texts[field->value]);
 }
 
-/* Print the fields as "number=value ..."; lists and nested messages are in brackets. */
+/* Print the fields as "number=value ...". Lists and nested messages are in brackets. */
 static void describe_message(char *at, uint32_t kind, struct protobuf message)
 {
-	/* Numbers of the fields that are texts. */
+	/* The digits are the numbers of the fields whose values are indices of texts. */
 	const char *are_texts = kind == PROFILE_MAPPING ? "56" : kind == PROFILE_FUNCTION ? "234"
 		: kind == PROFILE_LOCATION ? "" : "12";
 	struct protobuf_field field, inner;
@@ -69,7 +72,10 @@ static void describe_message(char *at, uint32_t kind, struct protobuf message)
 	}
 }
 
-/* Return the text of message @wanted of kind @kind, owned, or NULL if there is no such message. */
+/*
+ * Return the text of the message number @wanted among those of kind @kind, owned by the caller;
+ * NULL if there is none.
+ */
 static char *message_text(uint32_t kind, unsigned wanted)
 {
 	struct protobuf file = whole;
@@ -129,19 +135,21 @@ static void every_field_is_what_the_profile_says(void **state)
 	assert_message(1, 0, "1='samples' 2='count' ");
 	assert_message(1, 1, "1='cpu' 2='nanoseconds' ");
 	assert_message(1, 2, NULL);
-	/* Mappings: the program, one for each segment, one for generated code. */
+	/* Mappings: one for the program, one for each segment, and one for generated code. */
 	assert_message(3, 0, "1=1 2=400000 3=500000 5='/bin/main' ");
 	assert_message(3, 1, "1=2 2=8000 3=9000 4=1000 5='/lib/a.so' 6='dead000f' ");
 	assert_message(3, 2, "1=3 2=a000 3=b000 4=5000 5='/lib/a.so' 6='dead000f' ");
 	assert_message(3, 3, "1=4 2=10000 3=11000 5='[vdso]' ");
 	assert_message(3, 4, "1=5 2=66000 3=66010 5='[generated code]' 7=1 ");
 	assert_message(3, 5, NULL);
-	/* Functions: the announced function, and two that stand for missing stacks. */
+	/*
+	 * Functions: the function whose name was reported, and two that stand for missing stacks.
+	 */
 	assert_message(5, 0, "1=1 2='Method; <one>' ");
 	assert_message(5, 1, "1=2 2='[unsampled]' ");
 	assert_message(5, 2, "1=3 2='[no stack]' ");
 	assert_message(5, 3, NULL);
-	/* Locations in order of appearance from the root. */
+	/* Locations, in the order in which they appear from the root. */
 	assert_message(4, 0, "1=1 2=1 3=400010 ");
 	assert_message(4, 1, "1=2 2=2 3=8800 ");
 	assert_message(4, 2, "1=3 2=3 3=a000 ");
@@ -182,7 +190,9 @@ static void handlers_left_alone_have_a_name(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Waits have values of their own and no count. Their leaves are functions without a mapping. */
+/*
+ * Waits have sample values of their own and no count. Their leaves are functions without a mapping.
+ */
 static void elapsed_time_has_waits_beside_it(void **state)
 {
 	const uint64_t on_pipe[] = {WIRE_FRAME_WAIT(SYS_read, 3), 0x1234};
@@ -222,7 +232,9 @@ static void elapsed_time_has_waits_beside_it(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Time of virtual machines has its own value. Its functions have files and lines. */
+/*
+ * The time of virtual machines has a sample value of its own. Their functions have files and lines.
+ */
 static void machines_have_time_and_files(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -260,7 +272,9 @@ static void machines_have_time_and_files(void **state)
 	flameprof_profile_free(p);
 }
 
-/* A stub that hides its target hides only the target's frame, not frames of other callees. */
+/*
+ * If a stub hides its target, only the target's frame is left out, not the frames of other callees.
+ */
 static void hidden_targets_have_no_frame(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -364,7 +378,10 @@ static void failures_leave_no_file(void **state)
 			unlink(OUT);
 		}
 	}
-	/* Eight allocations can fail: for tables of modules, nodes and texts, and for a buffer. */
+	/*
+	 * Eight allocations can fail: those for the tables of modules, nodes and texts, and for a
+	 * buffer.
+	 */
 	assert_int_equal(failed, 8);
 	assert_int_equal(profile_write_pb(p, "/dev/full"), -ENOSPC);
 	assert_int_equal(profile_write_pb(p, "/nonexistent/a.pb"), -ENOENT);

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* pprof profiles as other programs write them; unusual and damaged profiles. */
+/* Read pprof profiles as other programs write them, and unusual and damaged profiles. */
 #include "tests/unit/pprof-fixture.h"
 
 #include <errno.h>
 
 #include "libprof/pprof/protobuf.h"
 
-/* The profile being built. It has no sink, so all of it stays in the buffer. */
+/* The profile that a test builds. It has no sink, so all bytes stay in the buffer. */
 static struct protobuf_out all;
 
-/* The string table of every profile of this test; the enum below has its indices. */
+/* The string table of every profile here. The enum has the indices of its texts. */
 static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds", "space", "bytes",
 	"outer", "inner", "_ZN3abc3defEv", "/lib/libx.so", "thread", "worker", "tid", "[cold]",
 	"title: the title", "mark: 1.500 7 half way", "[generated code]", "compiled"};
 enum { NONE, SAMPLES, COUNT, CPU, NS, SPACE, BYTES, OUTER, INNER, MANGLED, FILE_X, THREAD, WORKER,
 	TID, COLD, TITLE, MARK, GENERATED, COMPILED };
 
-/* Write a message in @field with the values of its fields 1, 2, ...; zeros are left out. */
+/*
+ * Write a message as field @field; the values are those of its fields 1, 2, ... Zeros are omitted.
+ */
 #define PUT(field, ...)                                                                            \
 	put_message(field, (const uint64_t[]){__VA_ARGS__},                                        \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
@@ -30,7 +32,9 @@ static void put_message(uint32_t field, const uint64_t *numbers, unsigned count)
 	protobuf_end(&all, begun);
 }
 
-/* Write a location. @lines are functions, innermost first, ended by 0; NULL for none. */
+/*
+ * Write a location. @lines lists its functions, innermost first, ended by 0; NULL if it has none.
+ */
 static void put_location(uint64_t id, uint64_t mapping, uint64_t address, const uint64_t *lines)
 {
 	size_t begun = protobuf_begin(&all, PROFILE_LOCATION);
@@ -53,7 +57,10 @@ static void put_packed(uint32_t field, const uint64_t *numbers, unsigned count)
 	protobuf_end(&all, begun);
 }
 
-/* Begin a sample with locations (innermost first, ended by 0) and values; labels may follow. */
+/*
+ * Begin a sample with its locations (innermost first, ended by 0) and its values. The caller may
+ * add labels.
+ */
 static size_t begin_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
 {
 	size_t begun = protobuf_begin(&all, PROFILE_SAMPLE);
@@ -95,7 +102,9 @@ static void check(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* Write functions and locations. At location 3, INNER is inlined into OUTER. */
+/*
+ * Write functions and locations. Location 3 has two functions: INNER, which is inlined into OUTER.
+ */
 static void put_program(void)
 {
 	PUT(PROFILE_MAPPING, 1, 0x10000, 0x20000, 0, FILE_X);
@@ -152,13 +161,13 @@ static void test_whole_periods_are_samples(void **state)
 	assert_string_equal(facts.subtitle, "2 samples of cpu, 0.02 s in 2.00 s");
 	check("samples", "outer 2\n");
 	assert_int_equal(facts.period_ns, 10000000);
-	/* A value that is not a multiple of the period makes all weights times. */
+	/* If a value is not a multiple of the period, all weights are read as times. */
 	put_sample(LIST(1), (const uint64_t[]){1, 10000001}, 2);
 	check(NULL, "outer 30000001\n");
 	assert_int_equal(facts.period_ns, 1);
 	assert_string_equal(facts.count_name, "nanoseconds");
 	all.used = before;
-	/* Negative values of types that are not read are not checked. */
+	/* Negative values are accepted in types that are not read. */
 	put_sample(LIST(1), (const uint64_t[]){1, (uint64_t)-5}, 2);
 	check(NULL, "outer 2\n");
 }
@@ -180,7 +189,7 @@ static void test_inlined_and_mangled_names(void **state)
 	calltree_free(tree);
 }
 
-/* A function at two lines of its file, and at impossible line numbers. */
+/* Read a function at two lines of its file, and at impossible line numbers, which become 0. */
 static void test_lines(void **state)
 {
 	static const uint64_t numbers[] = {12, 34, 0, (uint64_t)-1, 1ULL << 40};
@@ -266,7 +275,7 @@ static void test_threads(void **state)
 	assert_string_equal(calltree_thread_at(tree, 0), "worker");
 	assert_string_equal(calltree_thread_at(tree, 1), "worker (77)");
 	assert_string_equal(calltree_thread_at(tree, 2), "thread (78)");
-	/* A weight that needs more than 32 bits becomes two samples. */
+	/* A weight of more than 32 bits is stored as two samples. */
 	assert_int_equal(calltree_samples(tree), 5);
 	assert_int_equal(calltree_total(tree), 5000000010);
 	calltree_free(tree);
@@ -289,7 +298,10 @@ static void test_title_and_marks(void **state)
 	assert_string_equal(facts.marks[0].text, "half way");
 }
 
-/* Valid but unusual: fields in any order, arbitrary ids, unpacked lists, unknown fields. */
+/*
+ * Read a profile that is valid but unusual: fields in any order, arbitrary ids, unpacked lists,
+ * unknown fields.
+ */
 static void test_odd_but_right(void **state)
 {
 	size_t begun;
@@ -359,7 +371,10 @@ static void test_damage_is_named(void **state)
 	check_damage("a location without an id");
 }
 
-/* Cut at any byte, or with any bit flipped: an error or a tree, never a crash. */
+/*
+ * Reading a profile that is cut at any byte or has any bit flipped returns an error or a tree and
+ * must not crash.
+ */
 static void test_every_cut_and_every_flip(void **state)
 {
 	const struct input_request request = {0};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* pprof reads the .pb and finds this program's functions by its own arithmetic. */
+/*
+ * The pprof tool reads a written file and finds this program's functions by its own computation of
+ * addresses.
+ */
 #include "tests/unit/pb-fixture.h"
 
 #include <link.h>
 
 #include "libprof/aggregator/store.h"
 
-/* pprof without a network, a browser or a home. */
+/* Run pprof without a network, a browser or a home folder. */
 #define PPROF "PPROF_TMPDIR=. HOME=. PPROF_BINARY_PATH=/nonexistent go tool pprof -symbolize=local "
 
-/* Return standard output and error of @command, owned. */
+/* Return the standard output and error of @command, owned by the caller. */
 static char *run(const char *command)
 {
 	char *text = calloc(1, MIB);
@@ -28,8 +31,8 @@ static int have_pprof(void)
 }
 
 /*
- * Check that the stack of the sample with @values has these two addresses. From Go 1.24 on pprof
- * numbers locations anew.
+ * Check that the sample with the values @values has the stack @leaf, @root. pprof of Go 1.24 and
+ * later renumbers locations.
  */
 static void assert_stack(const char *text, const char *values, const char *leaf, const char *root)
 {
@@ -83,7 +86,7 @@ __attribute__((noinline)) int a_function_to_be_found(int x)
 	return x * 3 + 1;
 }
 
-/* Fill in the module that contains the address in its start, as the sampler does. */
+/* Fill in the module that contains the address in module->start, as the sampler does. */
 static int fill_module(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct names_module *module = context;
@@ -118,7 +121,7 @@ static void pprof_finds_functions_by_the_mappings(void **state)
 	char *text;
 
 	(void)state;
-	/* Under qemu-user a process cannot read its own memory by system call. */
+	/* Under qemu-user a process cannot read its own memory by process_vm_readv(2). */
 	if (!have_pprof() || getenv("TEST_EMULATED"))
 		skip();
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Trees written as pprof profiles and read again; gzip. */
+/* Write trees as pprof profiles, with and without gzip, and read them again. */
 #include "tests/unit/pprof-fixture.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static struct calltree *grow(void)
 	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, none), 1);
 	calltree_thread(tree, 0, "one (1/1)", "prog (1)");
 	calltree_thread(tree, 1, "two (1/2)", "");
-	/* Of weight 7, one thread has three and another thread has two. */
+	/* Of the node's weight 7, three are samples of thread 1 and two are samples of thread 0. */
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
@@ -111,7 +111,10 @@ static void test_there_and_back(void **state)
 	}
 }
 
-/* A thread that executes another program counts as two threads, even with an equal name. */
+/*
+ * A thread whose process execs another program counts as two threads, even if their names are
+ * equal.
+ */
 static void test_a_thread_of_two_processes_is_two(void **state)
 {
 	static const char *const processes[] = {"sh (1)", "cat (1)"};
@@ -138,7 +141,7 @@ static uint32_t at_line(struct calltree *tree, uint32_t parent, const char *name
 		tree, parent, calltree_frame_line(tree, name, "prog", kind, file, line));
 }
 
-/* Print each stack as "name@file:line" from the root, with '>' before inlined frames. */
+/* Print each stack from its root as "name@file:line", with '>' before inlined frames. */
 static void spell(const struct calltree *tree, char *text)
 {
 	struct preorder order;
@@ -157,7 +160,10 @@ static void spell(const struct calltree *tree, char *text)
 	preorder_release(&order);
 }
 
-/* main at two lines; at 20 `outer` is inlined, in it `inner` at two lines; one calls `f`. */
+/*
+ * Make a tree in which main is at two lines. At line 20 `outer` is inlined into main, and into it
+ * `inner`, at two lines, one of which calls `f`.
+ */
 static struct calltree *grow_chains(void)
 {
 	struct calltree *tree = calltree_new();
@@ -172,8 +178,8 @@ static struct calltree *grow_chains(void)
 	calltree_add(tree, outer, 300);
 	calltree_add(tree, at_line(tree, other, "f", CALLTREE_NATIVE, "", 0), 4000);
 	/*
-	 * "outer" inlined into "main" once more, below another caller; and "lost", which is inlined
-	 * but has no caller.
+	 * "outer" is inlined into "main" once more, under another caller. "lost" is inlined but has
+	 * no caller.
 	 */
 	there = at_line(tree, here, "main", CALLTREE_NATIVE, "src/a.c", 20);
 	calltree_add(tree, at_line(tree, there, "outer", CALLTREE_INLINE, "b.h", 5), 50000);
@@ -204,9 +210,12 @@ static void test_lines_and_chains(void **state)
 
 	(void)state;
 	write_owned(grow_chains(), &(struct picture_options){0}, true);
-	/* Locations: main 10; outer in main 20; inner 7 in these; inner 8 in these; f; lost. */
+	/*
+	 * Expected locations: main at 10; outer in main at 20; inner at 7 in these; inner at 8 in
+	 * these; f; lost.
+	 */
 	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
-	/* Functions: main, outer, inner, f, lost, each once for all lines. */
+	/* Expected functions: main, outer, inner, f and lost, each once for all its lines. */
 	assert_int_equal(count_fields(PROFILE_FUNCTION), 5);
 	tree = read_back(NULL);
 	spell(tree, text);
@@ -220,7 +229,7 @@ static void test_lines_and_chains(void **state)
 	calltree_free(tree);
 }
 
-/* pprof shows "File:" of the first mapping, which must be the program. */
+/* pprof shows the first mapping as "File:", so it must be the program. */
 static void test_the_program_comes_first(void **state)
 {
 	(void)state;
@@ -243,7 +252,10 @@ static void test_counts_and_times(void **state)
 	assert_int_equal(facts.period_ns, 1);
 }
 
-/* Check the tree of the other time, which has the same period. */
+/*
+ * Read the tree of the profile's other kind of time, which has the same period, and compare it with
+ * @wanted.
+ */
 static void check_other(const char *wanted)
 {
 	const struct input_request request = {0};
@@ -264,7 +276,10 @@ static void check_types(const char *type, const char *wanted)
 	calltree_free(tree);
 }
 
-/* A value never mixes the weights of the two times, whichever time the picture shows. */
+/*
+ * CPU time and virtual machines' time are never added into one value, whichever of them the picture
+ * shows.
+ */
 static void test_two_times_are_never_one(void **state)
 {
 	static const char native[] = "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n";
@@ -299,7 +314,10 @@ static void test_two_times_are_never_one(void **state)
 	}
 }
 
-/* Make a tree with weights: running 5, waiting 9 for a lock and 1 for an unknown cause, ready 2. */
+/*
+ * Make a tree with the weights: running 5, waiting for a lock 9, waiting for an unknown cause 1,
+ * ready to run 2.
+ */
 static struct calltree *grow_waits(void)
 {
 	static const struct {
@@ -343,7 +361,7 @@ static uint64_t weight_of_kind(const struct calltree *tree, const char *module)
 	return weight;
 }
 
-/* Waits are read back, in whole periods, and as times without a period. */
+/* Waits are read back equal: as numbers of periods, and as times if there is no period. */
 static void test_waits_come_back(void **state)
 {
 	static const char all[] =
@@ -374,14 +392,17 @@ static void test_waits_come_back(void **state)
 						: CALLTREE_WAITING);
 			calltree_free(tree);
 		}
-		/* These types are read without the others. */
+		/* Each of these sample types can be read alone. */
 		check_types("runnable", "main;[no CPU] 2\n");
 		if (period_ns > 1)
 			check_types("samples", "main;work 5\n");
 	}
 }
 
-/* Another profiler may write a wait without a leaf. It must not become CPU time. */
+/*
+ * Another profiler may write a wait stack without a leaf that names the wait. It must not become
+ * CPU time.
+ */
 static void test_a_wait_without_a_leaf_gets_one(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -416,7 +437,10 @@ static void test_a_full_disk_is_an_error(void **state)
 
 /* ---- gzip ------------------------------------------------------------------------------------ */
 
-/* Make a gzip file of @bytes zeros, up to 1 MiB. Returns its size, with *@out from malloc. */
+/*
+ * Compress @bytes zeros (at most 1 MiB) with gzip. Returns the size and sets *@out, allocated by
+ * malloc().
+ */
 static size_t zip_zeroes(size_t bytes, uint8_t **out)
 {
 	static uint8_t zeroes[1 << 20];
@@ -448,7 +472,7 @@ static void test_gzip(void **state)
 	free(packed);
 }
 
-/* Several gzip streams in one file count as one text, whose size is limited. */
+/* Several gzip streams in one file count as one text, and the size of this text is limited. */
 static void test_a_bomb_is_refused(void **state)
 {
 	const unsigned times = WHOLE_BYTES_MAX / (1 << 20);

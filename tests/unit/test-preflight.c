@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * preflight()'s answer about commands in a folder of programs and scripts made for the test.
- * run_execvp() runs each command, so the answer is compared with the kernel and execvp().
+ * preflight() checks commands in a folder of programs and scripts made for the test. run_execvp()
+ * then runs each command, so that preflight()'s answer is compared with the kernel's and
+ * execvp()'s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ static int directory = -1;
 static struct diag_message message;
 static struct preflight found;
 
-/* Return whether this is qemu-user, where our library cannot be loaded into /bin/sh. */
+/* Return whether qemu-user runs this test: the library then cannot be loaded into /bin/sh. */
 static bool emulated(void)
 {
 	const struct preflight_request request = {.program = "/bin/sh", .directory = AT_FDCWD};
@@ -64,7 +65,10 @@ static void put(const char *name, const char *text, mode_t mode)
 	close(descriptor);
 }
 
-/* Run @program with @path as PATH in the folder. Returns execvp()'s errno, or 0 if it started. */
+/*
+ * Run @program in the folder, with @path as PATH. Returns execvp()'s errno, or 0 if the program
+ * started.
+ */
 static int run_execvp(const char *program, const char *path)
 {
 	int report[2], error = 0;
@@ -100,7 +104,10 @@ static int run_preflight(const char *program, const char *path)
 	return preflight(&found, &request, &message);
 }
 
-/* Check that preflight() and execvp() both start @program, and how. */
+/*
+ * Check that execvp() starts @program, and that preflight() finds @file and whether a shell runs
+ * it.
+ */
 static void starts(const char *program, const char *path, const char *file, bool by_shell)
 {
 	assert_int_equal(run_execvp(program, path), 0);
@@ -109,7 +116,10 @@ static void starts(const char *program, const char *path, const char *file, bool
 	assert_int_equal(found.by_shell, by_shell);
 }
 
-/* Check that preflight() and execvp() both refuse @program, with the same status. */
+/*
+ * Check that execvp() fails to start @program and that preflight() refuses it with the same exit
+ * status.
+ */
 static void fails(const char *program, const char *path, int status)
 {
 	int error = run_execvp(program, path);
@@ -193,7 +203,9 @@ static void text_is_for_the_shell(void **state)
 	starts("./not-quite", NULL, "./not-quite", true);
 }
 
-/* Make a chain of @length scripts; the last one is run by /bin/sh. */
+/*
+ * Make a chain of @length scripts, each the interpreter of another. /bin/sh runs the last script.
+ */
 static void chain(int length)
 {
 	char name[16], line[32];

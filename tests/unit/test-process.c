@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A fork child's sampler starts clean, without unfinished work of the parent's threads. */
+/* The sampler of a fork child starts without unfinished work of the parent's threads. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -28,8 +28,8 @@ static int tear_down(void **state)
 }
 
 /*
- * A thread that begins or ends uses an entry that is in no list. In a fork child that thread does
- * not exist and so cannot release the entry.
+ * While a thread begins or ends, it uses a table entry that is in no list. This thread does not
+ * exist in a fork child, so the child must release the entry itself.
  */
 static void entries_are_nobodys(void **state)
 {
@@ -51,7 +51,7 @@ static void entries_are_nobodys(void **state)
 	assert_null(sampler_thread_find(sampled->tid));
 	assert_int_equal(sampler_start(*state, sampler.image, NULL), 0);
 	assert_int_equal(sampler.period_ns, 5000000);
-	/* The parent still uses its rings, so the child claims other rings. */
+	/* The parent still uses its rings in the arena, so the child must claim other rings. */
 	for (int i = 0; i < 8; i++) {
 		struct sampler_thread *claimed = sampler_thread_try_claim();
 
@@ -61,7 +61,10 @@ static void entries_are_nobodys(void **state)
 	}
 }
 
-/* The first threads use the first entries, because each process writes to this memory anyway. */
+/*
+ * The first threads use the first entries of the table, because each process writes to these pages
+ * anyway.
+ */
 static void first_threads_have_the_first_entries(void **state)
 {
 	struct wire_arena *arena = *state;
@@ -80,7 +83,7 @@ static void first_threads_have_the_first_entries(void **state)
 	}
 }
 
-/* Deliver 64 samples, so that checks that run only every few samples run, too. */
+/* Deliver 64 sampling signals, so that checks that are made only every few samples are made too. */
 static void samples(const struct sampler_thread *thread)
 {
 	uintptr_t cookie = (uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS;
@@ -93,7 +96,10 @@ static void samples(const struct sampler_thread *thread)
 		sampler_handler(sampler_signal(), &info, &context);
 }
 
-/* A sample that comes during the end of sampling does not forbid sampling. */
+/*
+ * A sampling signal that arrives while sampling ends must not mark the process as forbidding
+ * sampling.
+ */
 static void ends_are_not_forbidden_by_samples(void **state)
 {
 	struct sampler_thread *thread = sampler_thread_try_claim();

@@ -2,7 +2,8 @@
 /* Checked also: sanitized. */
 /*
  * A profile of several processes: to which process's module a frame belongs, which stack is a
- * thread's last, what is kept of samples beyond the limit of times. test-store.c tests one process.
+ * thread's last, and which facts are kept of samples beyond the limit on sample times. test-store.c
+ * tests profiles of one process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,10 @@ static const struct calltree_frame *frame_of(const struct calltree *tree, uint32
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame);
 }
 
-/* Equal frame words of two processes are two locations, each with the name of its own module. */
+/*
+ * Equal frame words of two processes are two locations; each is named from its own process's
+ * module.
+ */
 static void images_keep_their_frames(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -64,7 +68,10 @@ static void images_keep_their_frames(void **state)
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
 		add(p, second, (struct wire_sample){.thread = 1, .weight = 2},
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
-		/* A frame word that equals the second image's root except for WIRE_FRAME_BY_FP. */
+		/*
+		 * Add a frame word that equals the second image's root except for the bit
+		 * WIRE_FRAME_BY_FP.
+		 */
 		add(p, first, (struct wire_sample){.thread = 1, .weight = 4},
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME_BY_FP | second));
 	}
@@ -88,7 +95,7 @@ static void images_keep_their_frames(void **state)
 	profile_free(p);
 }
 
-/* Time reported by virtual machines and time of the clock make two trees. */
+/* Time that virtual machines report and time of the sampling clock are stored in two trees. */
 static void times_of_two_kinds_are_two_trees(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -101,7 +108,7 @@ static void times_of_two_kinds_are_two_trees(void **state)
 		FRAMES(WIRE_FRAME(1, 0x20)));
 	add(p, image, (struct wire_sample){.thread = 1, .weight = 40, .kind = WIRE_KIND_VM},
 		FRAMES(WIRE_FRAME(1, 0x30)));
-	/* Stacks of the two kinds of time may have equal frames. */
+	/* Stacks of the two kinds of time may consist of equal frames. */
 	add(p, image, (struct wire_sample){.thread = 1, .weight = 500, .kind = WIRE_KIND_VM},
 		FRAMES(WIRE_FRAME(1, 0x20)));
 	assert_int_equal(p->weight, 3);
@@ -141,7 +148,10 @@ static void many_images_are_found_again(void **state)
 	assert_int_equal(p->stack_count, 5000);
 	assert_int_equal(p->thread_count, 5000);
 	assert_int_equal(p->sample_count, 10000);
-	/* The first image's root is node 0; each other image has a root node of its own. */
+	/*
+	 * The first image's root is node 0. Each other image (process image, one exec) has its own
+	 * root node.
+	 */
 	assert_int_equal(p->node_count, 4 * 5000 - 1);
 	assert_int_equal(profile_error(p), 0);
 	profile_free(p);
@@ -167,7 +177,10 @@ static void a_thread_is_its_number_whatever_it_is_called(void **state)
 	profile_free(p);
 }
 
-/* CPU time without a stack, and credit, go to the thread's last stack, even if it weighs 0. */
+/*
+ * CPU time without a stack, and credit (CPU time found at a thread's end), go to the thread's last
+ * stack, even if its weight is 0.
+ */
 static void the_last_stack_may_be_without_weight(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -182,7 +195,7 @@ static void the_last_stack_may_be_without_weight(void **state)
 	assert_int_equal(p->sample_count, 1);
 	add(p, image, off, NULL, 0);
 	add(p, image, credit, NULL, 0);
-	/* The stack of a credit sample does not become the thread's last stack. */
+	/* The stack of a credit sample must not become the thread's last stack. */
 	add(p, image, credit, FRAMES(WIRE_FRAME_UNSAMPLED));
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->stack_count, 4);
@@ -198,7 +211,10 @@ static void the_last_stack_may_be_without_weight(void **state)
 	profile_free(p);
 }
 
-/* Credit at a thread's end was used since its last sample, so it gets that sample's time. */
+/*
+ * A thread used its credit (CPU time found at its end) after its last sample, so the credit gets
+ * this sample's time.
+ */
 static void credit_has_the_last_stacks_time(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -210,7 +226,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	add(p, image, sample, FRAMES(2, 1));
 	credit.thread = 1;
 	add(p, image, credit, NULL, 0);
-	/* Credit of a thread without samples keeps its own time. */
+	/* The credit of a thread without samples keeps its own time. */
 	credit.thread = 2;
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->sample_count, 3);
@@ -220,7 +236,10 @@ static void credit_has_the_last_stacks_time(void **state)
 	profile_free(p);
 }
 
-/* More credit than two ticks of the kernel cannot all belong to the last stack. */
+/*
+ * If a thread's credit is longer than two timer ticks of the kernel, it cannot all belong to the
+ * last stack.
+ */
 static void much_credit_has_no_stack(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -236,7 +255,10 @@ static void much_credit_has_no_stack(void **state)
 	profile_free(p);
 }
 
-/* No two samples share a stack, so none can be merged; those beyond times_max get no time. */
+/*
+ * No two samples have the same stack, so none can be merged. Samples beyond times_max keep their
+ * weight but not their time.
+ */
 static void later_samples_count_without_their_times(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -261,7 +283,10 @@ static void later_samples_count_without_their_times(void **state)
 
 #define MS UINT64_C(1000000)
 
-/* Check that stacks have their samples' weight, and that times are right to within a stretch. */
+/*
+ * Check that each stack has its samples' weight, and that each sample's time is right to within
+ * stretch_ns.
+ */
 static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
 {
 	uint64_t weights[3] = {0}, last_ns[3] = {0};
@@ -282,7 +307,7 @@ static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
 
 			if (sample->stack != stack)
 				continue;
-			/* This stack had one sample of weight 1 every 3 ms. */
+			/* This stack has one sample of weight 1 every 3 ms. */
 			sampled_ns += sample->weight * 3 * MS;
 			assert_in_range(sample->time_ns - from_ns, sampled_ns - 3 * MS,
 				sampled_ns + p->stretch_ns + 3 * MS);
@@ -312,7 +337,9 @@ static void many_times_are_known_less_exactly(void **state)
 	profile_free(p);
 }
 
-/* Samples whose sum does not fit a weight stay two; samples without a time stay without. */
+/*
+ * Two samples are not merged if their sum does not fit a weight or if only one of them has a time.
+ */
 static void some_samples_are_not_made_one(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -336,7 +363,10 @@ static void some_samples_are_not_made_one(void **state)
 	profile_free(p);
 }
 
-/* A thread gets an entry when a sample has weight. Until then fixed memory holds its name. */
+/*
+ * A thread gets an entry in the profile when it has a sample with weight. Until then its name is
+ * kept in memory of fixed size.
+ */
 static void threads_without_samples_are_no_entries(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};
@@ -367,7 +397,9 @@ static void threads_without_samples_are_no_entries(void **state)
 	profile_free(p);
 }
 
-/* Only samples with times refer to their thread, so threads beyond the limit share one entry. */
+/*
+ * Only samples with times refer to their thread, so all threads beyond the limit share one entry.
+ */
 static void later_threads_are_no_entries_either(void **state)
 {
 	static const unsigned marks[] = {20000, 200000};

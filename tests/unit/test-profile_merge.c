@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Merging profiles: equal stacks become one, and a merge that fails changes nothing. */
+/* Merge profiles: equal stacks become one stack, and a merge that fails changes nothing. */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void add(struct flameprof_profile *p, uint64_t image, uint32_t thread, ui
 	assert_int_equal(batch_store(&maker, p).samples, 1);
 }
 
-/* Return all that can be read of a profile, as text. */
+/* Return as text everything that can be read of a profile. */
 static char *text_of(const struct flameprof_profile *p)
 {
 	char *text;
@@ -83,7 +83,10 @@ static void equal_stacks_become_one(void **state)
 	struct flameprof_profile *a = aggregate_profile(MIB), *b = aggregate_profile(MIB);
 
 	(void)state;
-	/* Two modules have exchanged numbers in the profiles; a third module's number is free. */
+	/*
+	 * Two modules have each other's numbers in the two profiles. The third module's number is
+	 * free in the first profile.
+	 */
 	add_module(a, 1, 0x10000, 1, "/bin/a");
 	add_module(a, 2, 0x20000, 2, "/lib/b");
 	add_module(b, 2, 0x10000, 1, "/bin/a");
@@ -251,7 +254,7 @@ static void fill(struct flameprof_profile *p, uint64_t random, unsigned batches)
 	profile_add_mark(p, random % 1000, 1, "m");
 }
 
-/* Let each allocation of a merge fail in turn. */
+/* Let each allocation during a merge fail in turn. */
 static void a_failed_merge_leaves_no_trace(void **state)
 {
 	unsigned failed = 0, succeeded = 0;
@@ -272,7 +275,7 @@ static void a_failed_merge_leaves_no_trace(void **state)
 		if (error) {
 			assert_int_equal(error, -ENOMEM);
 			assert_text(a, before);
-			/* After a failure the merge still works. */
+			/* After the failure the same merge succeeds. */
 			assert_int_equal(flameprof_profile_merge(a, b), 0);
 			failed++;
 		} else {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Protocol buffers, written and read again, compared with bytes of the format's documentation. */
+/*
+ * Write protocol buffers, read them again, and compare them with bytes of the format's
+ * documentation.
+ */
 #include "libprof/pprof/protobuf.h"
 
 #include <errno.h>
@@ -53,7 +56,10 @@ static void bytes_are_as_described(void **state)
 	assert_int_equal(pages_mapped_bytes, 0);
 }
 
-/* A message moves when its length needs one more byte. The output is cut only between messages. */
+/*
+ * If a message's length needs one more byte, its contents are moved. The output is written only
+ * between messages.
+ */
 static void messages_of_every_length(void **state)
 {
 	static const size_t counts[] = {0, 1, 123, 124, 125, 126, 127, 128, 16380, 16383, 16384,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turning publishing on, replay, threads and fork children, checked by perf's map: each stub that
- * exists or is made is in it exactly once.
+ * Turn publishing on while stubs exist, with other threads and in fork children. perf's map must
+ * contain each stub that exists or is made exactly once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,10 @@ static void test_off(void **state)
 
 static int makers_ready;
 
-/* Make stubs and free every third one, before, during and after publishing is turned on. */
+/*
+ * Make stubs and free every third one, before, during and after the moment when publishing is
+ * turned on.
+ */
 static void *make(void *argument)
 {
 	char name[64];
@@ -61,7 +64,7 @@ static void test_begins_while_stubs_are_made(void **state)
 	assert_true(publish_is_on());
 	for (long i = 0; i < MAKERS; i++)
 		pthread_join(makers[i], NULL);
-	/* Turning it on again reports nothing again. */
+	/* Turning publishing on a second time must not report the stubs a second time. */
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), 0);
 
 	text = map_text(getpid());
@@ -73,7 +76,9 @@ static void test_begins_while_stubs_are_made(void **state)
 
 			snprintf(name, sizeof(name), "maker %ld stub %u", maker, i);
 			count = map_count(text, NULL, name);
-			/* A stub that was freed before publishing began is not in the map. */
+			/*
+			 * A stub that was freed before publishing was turned on is not in the map.
+			 */
 			if (i % 3 == 0)
 				early += !count;
 			assert_in_range(count, i % 3 == 0 ? 0 : 1, 1);
@@ -131,7 +136,7 @@ static void test_fork_child_has_its_own(void **state)
 	assert_int_equal(counts[0], 1);
 	assert_int_equal(counts[1], 1);
 	assert_int_equal(counts[2], 0);
-	/* The parent continues in its own file. */
+	/* The parent continues to write its own map. */
 	chain_new_stub("made by the parent", 0);
 	text = map_text(getpid());
 	assert_int_equal(map_count(text, NULL, "made by the parent"), 1);
@@ -141,7 +146,7 @@ static void test_fork_child_has_its_own(void **state)
 static void test_error_of_one_leaves_others_on(void **state)
 {
 	(void)state;
-	/* The folder of jitdump does not exist; gdb's interface is always there. */
+	/* The folder for jitdump does not exist, but gdb's interface is always available. */
 	setenv("JITDUMPDIR", "/nonexistent/folder", 1);
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_JITDUMP | FLAMEPROF_PUBLISH_GDB),
 		-ENOENT);
@@ -153,13 +158,13 @@ static void test_arena_ends(void **state)
 {
 	(void)state;
 	chain_drop();
-	/* Nothing is left to report, and everything else works. */
+	/* The arena has ended, so no stub is left to report. A new arena must work. */
 	chain_make();
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_GDB), 0);
 	chain_drop();
 }
 
-/* Remove the map, also one of an earlier process with our pid. */
+/* Remove this process's map, which may also be a map of an earlier process with the same pid. */
 static int remove_map(void **state)
 {
 	(void)state;
@@ -169,7 +174,10 @@ static int remove_map(void **state)
 
 int main(void)
 {
-	/* Each test continues from the one before, because publishing cannot be turned off. */
+	/*
+	 * Publishing cannot be turned off, so each test continues in the state of the test before
+	 * it.
+	 */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_off),
 		cmocka_unit_test(test_begins_while_stubs_are_made),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Call-frame information written again equals the original; malformed information is refused. */
+/*
+ * Call-frame information that the library writes again must equal the original. Malformed
+ * information is refused.
+ */
 #include <errno.h>
 
 #include "libprof/trampoline/publish_cfi.h"
@@ -44,7 +47,10 @@ static void assert_same_program(struct cfi_bytes was, struct cfi_bytes is)
 		assert_int_equal(*(const uint8_t *)at, CFI_NOP);
 }
 
-/* @shift: distance from the address for which the copy was written to the copy. */
+/*
+ * Compare two FDEs. @shift is the distance from the address for which the copy was written to the
+ * copy.
+ */
 static void assert_same(const struct cfi_fde *was, const struct cfi_fde *is, uintptr_t shift)
 {
 	assert_int_equal(was->begin, is->begin - shift);
@@ -132,12 +138,15 @@ static void test_nothing(void **state)
 	free(out.data);
 }
 
-/* Set every byte of two records to other values: any result, but no fault and no endless loop. */
+/*
+ * Set each byte of two records to other values. Any result is allowed, but no fault and no endless
+ * loop.
+ */
 static void test_broken(void **state)
 {
 	const struct region *region = chain_region();
 	size_t bytes = 128;
-	/* At the end of an allocation, so that a sanitizer detects reads behind it. */
+	/* The copy is at the end of an allocation, so that a sanitizer detects reads behind it. */
 	uint8_t *copy = malloc(bytes);
 	struct region broken = {.start = region->start, .bytes = region->bytes, .eh_frame = copy};
 

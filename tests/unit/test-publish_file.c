@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with our pid in their name: obstacles, leftovers of earlier processes, and write errors. */
+/*
+ * Files that have this process's pid in their name: obstacles, leftovers of earlier processes, and
+ * write errors.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -151,7 +154,10 @@ static void test_cannot_be_written(void **state)
 	publish_file_put(&file, bytes, sizeof(bytes));
 	assert_int_equal(publish_file_flush(&file), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &before);
-	/* The error stays, because a file with a gap would be wrong. */
+	/*
+	 * After a write error every later write must fail too, because a file with a gap would be
+	 * wrong.
+	 */
 	publish_file_put(&file, bytes, 1);
 	assert_int_equal(publish_file_flush(&file), -EFBIG);
 	publish_file_close(&file);

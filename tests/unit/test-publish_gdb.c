@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read gdb's list of ELF files at each announcement, as gdb does. This program defines the two
- * names of the interface itself, as a program with another JIT compiler does, so the library must
- * use these.
+ * Read gdb's list of ELF files at each announcement, as gdb does. This program itself defines the
+ * interface's two symbols, as a program with another JIT compiler does, so the library must use
+ * these.
  */
 #include <gelf.h>
 
@@ -53,7 +53,7 @@ static unsigned count_files(void)
 {
 	unsigned count = 0;
 
-	/* Between announcements no action is pending. */
+	/* Outside announcements the descriptor must contain no action. */
 	assert_int_equal(__jit_debug_descriptor.action, 0);
 	for (const struct jit_entry *entry = __jit_debug_descriptor.first; entry;
 		entry = entry->next)
@@ -76,7 +76,10 @@ static Elf_Scn *section_named(Elf *elf, const char *name, GElf_Shdr *header)
 	return NULL;
 }
 
-/* Count the file's symbols @name at @address, and check the whole file. */
+/*
+ * Count the symbols of the file that are called @name and have the address @address. Also check the
+ * whole file.
+ */
 static unsigned check_file(const struct jit_entry *entry, const char *name, uintptr_t address)
 {
 	Elf *elf = elf_memory((char *)entry->file, entry->bytes);
@@ -149,7 +152,7 @@ static void test_many(void **state)
 		snprintf(name, sizeof(name), "many_%u", i);
 		stubs[i] = chain_new_stub(name, i);
 	}
-	/* There are far fewer files than stubs. */
+	/* One file describes many stubs. */
 	assert_in_range(count_files(), 15, 40);
 	assert_int_equal(count_symbol("many_777", (void *)stubs[777]), 1);
 	for (unsigned i = 0; i < 1000; i++)
@@ -163,7 +166,10 @@ static void test_code_of_the_host(void **state)
 	static char code[256];
 
 	(void)state;
-	/* Without call-frame information there is no .eh_frame, and gdb reads the prologue. */
+	/*
+	 * For code without call-frame information the file has no .eh_frame, so that gdb reads the
+	 * prologue.
+	 */
 	assert_int_equal(flameprof_code_add(code, sizeof(code), "host's", NULL), 0);
 	assert_int_equal(count_files(), 2);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Check the records of jit-PID.dump against the specification, and two more conditions of perf's
- * unwinder: pieces do not overlap, and the search table behind a piece's code refers to an FDE
- * inside a piece.
+ * Check the records of jit-PID.dump against the specification and against two more conditions of
+ * perf's unwinder: pieces of code must not overlap, and the search table behind a piece must refer
+ * to an FDE inside some piece.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -147,7 +147,10 @@ static void check_apart(const struct dump *dump)
 	}
 }
 
-/* Follow the table's only entry behind @piece to its FDE, and check the first pc of that. */
+/*
+ * Follow the only entry of the search table behind @piece to its FDE, and check the start address
+ * in this FDE.
+ */
 static void check_table(const struct dump *dump, const struct piece *piece)
 {
 	uint64_t table = piece->start + ((piece->code_bytes + 7) & ~7ULL);
@@ -165,7 +168,10 @@ static void check_table(const struct dump *dump, const struct piece *piece)
 			frames = &dump->piece[i];
 	}
 	assert_non_null(frames);
-	/* pcrel | sdata4; it follows the FDE's length and CIE distance. */
+	/*
+	 * The start address is stored as pcrel
+	 * sdata4, behind the FDE's length and CIE pointer.
+	 */
 	begin = fde + 8 + (int32_t)u32(frames->code + (fde - frames->start) + 8);
 	assert_int_equal(begin, piece->start);
 }
@@ -189,7 +195,10 @@ static void test_folder_is_missing(void **state)
 	setenv("JITDUMPDIR", folder, 1);
 }
 
-/* Return whether the file is mapped as executable. perf record finds the file by this mapping. */
+/*
+ * Return whether the file of @pid is mapped executable here. perf record finds the file by this
+ * mapping.
+ */
 static int is_marked(pid_t pid)
 {
 	char path[128], line[512];
@@ -214,7 +223,7 @@ static void test_stubs(void **state)
 	assert_true(is_marked(getpid()));
 	later = chain_new_stub("later", 0);
 	dump = read_dump(getpid());
-	/* One piece for each stub, and one for the call-frame information. */
+	/* There is one piece for each stub and one for the call-frame information. */
 	assert_int_equal(dump->pieces, CHAIN + 2);
 	check_apart(dump);
 	check_stub(dump, "chain_0", chain_stub[0]);
@@ -229,7 +238,10 @@ struct host_code {
 	uint8_t frames[128];
 } __attribute__((aligned(16)));
 
-/* Write an .eh_frame as compilers do: a personality, language-specific data, relative pointers. */
+/*
+ * Write an .eh_frame as compilers write it: with a personality, language-specific data and relative
+ * pointers.
+ */
 static void write_frames(struct host_code *host)
 {
 	static const uint8_t cie[] = {28, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'P', 'L', 'R', 0, 1, 0x78,
@@ -255,7 +267,10 @@ static void test_code_of_the_host(void **state)
 	memset(host.code, 0x90, sizeof(host.code));
 	assert_int_equal(
 		flameprof_code_add(host.code, sizeof(host.code), "host's", host.frames), 0);
-	/* Code directly behind: no room for a table, which would make the pieces overlap. */
+	/*
+	 * Other code begins directly behind, so a search table would make the pieces overlap: none
+	 * is written.
+	 */
 	assert_int_equal(flameprof_code_add(host.behind, 16, "behind", NULL), 0);
 	assert_int_equal(flameprof_code_remove(host.code), 0);
 	assert_int_equal(
@@ -265,7 +280,10 @@ static void test_code_of_the_host(void **state)
 	assert_non_null(piece);
 	assert_memory_equal(piece->code, host.code, sizeof(host.code));
 	check_table(dump, piece);
-	/* The copy has no personality, which perf would have to read from memory. */
+	/*
+	 * The copy of the call-frame information has no personality, because perf would have to
+	 * read its address from memory.
+	 */
 	for (unsigned i = 0; i < dump->pieces; i++) {
 		if (dump->piece[i].start == (uintptr_t)host.frames)
 			frames = &dump->piece[i];
@@ -305,7 +323,7 @@ static void test_fork_child_has_its_own(void **state)
 	(void)state;
 	if (!child) {
 		chain_new_stub("made by the child", 0);
-		/* exit(), so that the library completes the file. */
+		/* Call exit(), not _exit(), so that the library completes the file. */
 		exit(is_marked(getpid()) && !is_marked(getppid()) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -13,7 +13,7 @@
 #include "tests/unit/chain-walk.h"
 #include "tests/unit/trap-flag.h"
 
-/* Walk from @ucontext, which a handler got, or from here if it is NULL. */
+/* Walk from @ucontext, which a signal handler received; if it is NULL, walk from here. */
 static struct seen walk_from(ucontext_t *ucontext)
 {
 	struct seen seen = {.next = CHAIN - 1};
@@ -52,7 +52,7 @@ static void test_from_targets(void **state)
 	assert_true(is_complete(&last));
 }
 
-/* Walk from the functions behind intercept stubs, and from the tick check. */
+/* Walk from the functions that intercept stubs call, and from the tick check. */
 static void test_from_intercepts(void **state)
 {
 	chain_function *before[CHAIN];
@@ -72,7 +72,7 @@ static void test_from_intercepts(void **state)
 	call_chain(learn_frames);
 }
 
-/* only x86 lets user code set its trap flag */
+/* only on x86 can user code set the trap flag */
 #if defined(REG_EFL)
 
 static volatile unsigned steps, steps_complete;
@@ -110,11 +110,14 @@ static void step_through_stub(void)
 	call_chain(leaf_nothing);
 	trap_flag_clear();
 	sigaction(SIGTRAP, &before, NULL);
-	/* endbr, push, mov, push, sub, call | leave, ret */
+	/* instructions: endbr, push, mov, push, sub, call, leave, ret */
 	assert_int_equal(steps, 8);
 }
 
-/* Without registration libunwind finds a stub's caller only by frame pointer, in the body. */
+/*
+ * If the stub is not registered, libunwind finds its caller only by frame pointer, and only in the
+ * stub's body.
+ */
 static void test_untold(void **state)
 {
 	(void)state;
@@ -144,7 +147,10 @@ static void *walk_on(void *argument)
 	return NULL;
 }
 
-/* Add and remove regions and stubs while a thread unwinds, which libunwind does without a lock. */
+/*
+ * Add and remove regions and stubs while a thread unwinds, because libunwind unwinds without a
+ * lock.
+ */
 static void test_ends_while_others_unwind(void **state)
 {
 	pthread_t thread;
@@ -162,7 +168,9 @@ static void test_ends_while_others_unwind(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* Host code with another table format, or without a table, is not registered. */
+/*
+ * The host's code is not registered if its call-frame information has another format or no table.
+ */
 static void test_code_of_the_host(void **state)
 {
 	static uint8_t code[64];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of perf's map: names with special characters, the host's code, memory that perf ignores. */
+/*
+ * Lines of perf's map: names with special characters, the host's code, and memory that perf
+ * ignores.
+ */
 #include <errno.h>
 
 #include "libprof/trampoline/publish.h"
@@ -34,15 +37,15 @@ static void test_names(void **state)
 	(void)state;
 	assert_line((void *)chain_new_stub("with blank; and more", 0), "with blank; and more");
 	assert_line((void *)chain_new_stub("two\nlines\033", 0), "two\\x0alines\\x1b");
-	/* perf ignores names of less than three bytes. */
+	/* perf ignores names of less than three bytes, so blanks are appended. */
 	assert_line((void *)chain_new_stub("f", 0), "f  ");
 	assert_line((void *)chain_new_stub("fg", 0), "fg ");
 	assert_line((void *)chain_new_stub("grüße", 0), "grüße");
 }
 
 /*
- * Report a name directly, because regions and stubs have shorter names. @shift bytes before it move
- * the limit to another byte of a @character.
+ * Report a long name through the internal function, because names of regions and stubs are limited.
+ * @shift bytes in front of it move the limit to another byte of @character.
  */
 static void check_long_name(const char *character, unsigned shift)
 {
@@ -103,7 +106,7 @@ static void test_pages_of_a_file(void **state)
 
 	(void)state;
 	publish_add_region(&region);
-	/* The line is written, because other tools read the map, too. */
+	/* perf ignores this line, but it is written because other tools read the map too. */
 	assert_line((void *)0x2000, "in a memfd");
 	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), -ENOTSUP);
 	assert_int_equal(flameprof_published(), FLAMEPROF_PUBLISH_PERF_MAP);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libgcc and LLVM libunwind walk through stubs: from their targets and at every instruction of a
- * stub; regions are removed while others unwind; and the host's own code, which the host may have
- * registered itself.
+ * libgcc and LLVM's libunwind walk through stubs: from their targets and at every instruction of a
+ * stub. Regions are removed while other threads unwind. Also the host's own code, which the host
+ * may have registered itself.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -17,8 +17,8 @@
 #include "tests/unit/trap-flag.h"
 
 /*
- * Functions of LLVM's libunwind. Its _Unwind_Backtrace() would call libgcc's functions, which were
- * loaded first, with a context of LLVM's.
+ * Functions of LLVM's libunwind. Its _Unwind_Backtrace() cannot be used: it would call libgcc's
+ * functions, which were loaded first, with LLVM's context.
  */
 #define LLVM_REG_IP -1
 static struct {
@@ -38,7 +38,10 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argum
 	return _URC_NO_REASON;
 }
 
-/* Walk from here. In a handler, libgcc walks through the handler's frame. */
+/*
+ * Walk from here. In a signal handler, libgcc walks through the handler's frame, so it needs no
+ * @ucontext.
+ */
 static void walk_libgcc(struct seen *seen, const void *ucontext)
 {
 	(void)ucontext;
@@ -46,12 +49,12 @@ static void walk_libgcc(struct seen *seen, const void *ucontext)
 }
 
 /*
- * LLVM's unwinder of version 14 treats every pc as a return address, even an interrupted one, and
- * uses the row of the byte before. So begin in the interrupted frame, one byte behind its pc.
+ * LLVM 14's unwinder treats every pc as a return address, even an interrupted pc, and uses the
+ * unwind row of the byte before it. So begin one byte behind the interrupted pc.
  */
 static void walk_llvm(struct seen *seen, const void *ucontext)
 {
-	/* Larger than these types on any CPU. */
+	/* Larger than LLVM's types on any CPU. */
 	uintptr_t context[256], cursor[256], pc;
 
 	llvm.getcontext(context);
@@ -105,7 +108,7 @@ static void test_from_targets(void **state)
 	find_llvm();
 	chain_make();
 	call_chain(learn_frames);
-	/* Loaded unwinders get stubs without a request. */
+	/* Stubs are registered with unwinders that are loaded, without a request. */
 	for (unsigned i = 0; i < walkers_there; i++) {
 		walker = walkers[i];
 		call_chain(walk);
@@ -113,7 +116,7 @@ static void test_from_targets(void **state)
 	}
 }
 
-/* Walk from the functions behind intercept stubs, and from the tick check. */
+/* Walk from the functions that intercept stubs call, and from the tick check. */
 static void test_from_intercepts(void **state)
 {
 	chain_function *before[CHAIN];
@@ -158,7 +161,7 @@ static void test_backtrace(void **state)
 
 static int turning;
 
-/* Walk repeatedly, in and out of stubs of the chain. */
+/* In a loop: walk the stack, outside the chain of stubs and inside it. */
 static void *walk_on(void *argument)
 {
 	unsigned *incomplete = argument;
@@ -172,7 +175,10 @@ static void *walk_on(void *argument)
 	return NULL;
 }
 
-/* Add and remove arenas while two threads unwind: no unwinder aborts; all walks are complete. */
+/*
+ * Add and remove arenas while two threads unwind. No unwinder may abort, and all walks must be
+ * complete.
+ */
 static void test_ends_while_others_unwind(void **state)
 {
 	unsigned incomplete = 0;
@@ -195,14 +201,14 @@ static void test_ends_while_others_unwind(void **state)
 	assert_int_equal(incomplete, 0);
 }
 
-/* A copy of a stub and of its call-frame information, added as the host's own code. */
+/* libgcc's search for the FDE of @pc: it shows whether the host's code is registered. */
 extern const void *_Unwind_Find_FDE(const void *pc, void *bases);
 
 struct section {
 	uint8_t bytes[64];
 } __attribute__((aligned(8)));
 
-/* Write a CIE, and an FDE for @bytes from @start on, with absolute pointers. */
+/* Write a CIE, and an FDE for the @bytes bytes at @start, with absolute pointers. */
 static void write_section(struct section *section, const void *start, size_t bytes)
 {
 	static const uint8_t cie[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0};
@@ -222,7 +228,7 @@ static int is_known(const void *pc)
 	return _Unwind_Find_FDE(pc, bases) != NULL;
 }
 
-/* The host may have registered its code itself, or may do so later. */
+/* The host may have registered its code with libgcc already, or may do so later. */
 static void test_code_of_the_host_on_request(void **state)
 {
 	static uint8_t code[128];
@@ -252,7 +258,10 @@ static void test_code_of_the_host(void **state)
 	assert_int_equal(flameprof_code_remove(code), 0);
 	assert_false(is_known(code + 5));
 
-	/* The host has registered it with libgcc. A second registration would abort at removal. */
+	/*
+	 * The host has registered its code with libgcc. If the library registered it again, libgcc
+	 * would abort when it is removed.
+	 */
 	__register_frame(section.bytes);
 	assert_true(is_known(code + 5));
 	assert_int_equal(flameprof_code_add(code, sizeof(code), "mine", section.bytes), 0);
@@ -262,7 +271,7 @@ static void test_code_of_the_host(void **state)
 	assert_false(is_known(code + 5));
 }
 
-/* FDEs of code outside the announced range are not registered. */
+/* FDEs for code outside the range that the host announced must not be registered. */
 static void test_frames_of_others(void **state)
 {
 	static uint8_t code[256];
@@ -277,14 +286,14 @@ static void test_frames_of_others(void **state)
 	assert_false(is_known(code + 200));
 }
 
-/* only x86 lets user code set its trap flag */
+/* only on x86 can user code set the trap flag */
 #if defined(REG_EFL)
 
 static volatile unsigned steps, steps_complete, distinct_pcs;
 static uintptr_t stub_start, stub_end;
 static uint8_t pc_seen[256];
 
-/* Walk at each instruction of the innermost stub, through this handler's frame. */
+/* Handle the trap at each instruction of the innermost stub: walk through this handler's frame. */
 static void on_step(int number, siginfo_t *info, void *argument)
 {
 	const ucontext_t *context = argument;
@@ -322,10 +331,13 @@ static void test_from_every_instruction(void **state)
 		trap_flag_set();
 		call_chain(leaf_nothing);
 		trap_flag_clear();
-		/* endbr, push, mov, push, sub, call | leave, ret */
+		/* instructions: endbr, push, mov, push, sub, call, leave, ret */
 		assert_int_equal(distinct_pcs, 8);
 		assert_int_equal(steps, 8);
-		/* LLVM's cannot begin behind the last instruction, where there is no code. */
+		/*
+		 * LLVM's unwinder cannot begin behind the last instruction, because no code is
+		 * there.
+		 */
 		assert_int_equal(steps_complete, walker == walk_llvm ? steps - 1 : steps);
 	}
 	sigaction(SIGTRAP, &before, NULL);

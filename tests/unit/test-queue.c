@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Batches and barriers: no record crosses a boundary; barriers complete in order, or time out. */
+/*
+ * Batches and barriers (positions for which a flush waits): no record crosses a barrier, and
+ * barriers complete in order or time out.
+ */
 #include "tests/unit/queue-fixture.h"
 
 #include <errno.h>
@@ -10,7 +13,10 @@
 
 #include "libprof/sampler/clock.h"
 
-/* Records in rings when the barrier is added come before it; later records come behind it. */
+/*
+ * Records that are in rings when a barrier is added belong before the barrier, later records behind
+ * it.
+ */
 static void a_barrier_drains_partial_batches_first(void **state)
 {
 	struct fixture *f = *state;
@@ -46,7 +52,10 @@ static void a_record_later_than_the_boundary_stays(void **state)
 	struct fixture *f = *state;
 	struct barrier barrier = {0};
 
-	/* The record is later than the boundary: its handler read the clock after the flush. */
+	/*
+	 * The record's time is later than the barrier: its handler read the clock after the flush
+	 * began.
+	 */
 	push(0, clock_monotonic_ns() + 1000000000000, 3);
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 48);
@@ -87,7 +96,7 @@ static void a_ceiling_of_one_byte_drops_everything(void **state)
 
 	limit(f, 1);
 	fill_ring(0, &samples, &bytes);
-	/* The flush succeeds although its batch was dropped; the counters report the loss. */
+	/* The flush succeeds although its batch was dropped. The counters report the loss. */
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 0);
 	item = queue_pop(&f->queue);
@@ -149,7 +158,10 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 		assert_int_equal((intptr_t)result, -ECANCELED);
 	}
 	assert_int_equal(queue_add_barrier(&f->queue, &late), -ECANCELED);
-	/* A barrier that the worker has taken is completed, and queued batches are not lost. */
+	/*
+	 * A barrier that the worker has already taken is still completed, and queued batches are
+	 * not lost.
+	 */
 	queue_complete(item, 0, NULL);
 	assert_int_equal(queue_wait(&taken, 0), 0);
 	queue_free_batch(&f->queue, take_batch(f));

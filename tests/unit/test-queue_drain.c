@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Draining rings into batches: nothing is lost, a batch beyond the ceiling is dropped whole, damage
- * is skipped; the counters report all of it.
+ * Drain rings into batches: nothing is lost, a batch beyond the memory limit is dropped as a whole,
+ * damaged records are skipped, and the counters report all of this.
  */
 #include "tests/unit/queue-fixture.h"
 
@@ -30,7 +30,9 @@ static void a_batch_is_what_the_ring_held(void **state)
 	assert_int_equal(*f->doorbell, 1);
 }
 
-/* Write records of all sizes through many blocks, several at a time, and check each frame. */
+/*
+ * Write records of all sizes through many blocks, several records at a time, and check each frame.
+ */
 static void records_survive_the_way_through_many_blocks(void **state)
 {
 	struct fixture *f = *state;
@@ -104,12 +106,15 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	assert_true(counters.dropped_batches >= 5);
 	assert_int_equal(counters.dropped_weight, 3 * counters.dropped_samples);
 	assert_int_equal(counters.dropped_bytes, 824 * counters.dropped_samples);
-	/* The counters start again after a reset; the high water starts with the pending bytes. */
+	/*
+	 * After a reset the counters start from 0; the maximum starts from the bytes that are
+	 * pending.
+	 */
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	assert_int_equal(counters.dropped_samples, 0);
 	assert_int_equal(counters.high_water_bytes, before);
-	/* The oldest batches were kept. */
+	/* The oldest batches are kept; the newest is dropped. */
 	for (struct queue_item *item; (item = queue_pop(&f->queue));) {
 		unsigned n = count_batch(item->batch, kept % samples + 1);
 
@@ -154,13 +159,16 @@ static void blocks_are_used_again_and_bounded(void **state)
 		fill_ring(0, &samples, &bytes);
 		queue_drain(&f->queue, NEVER);
 		items[turn] = take_batch(f);
-		/* The second batch uses the first one's block, but has only its own records. */
+		/*
+		 * The second batch reuses the first batch's memory but contains only its own
+		 * records.
+		 */
 		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
 		queue_free_batch(&f->queue, items[turn]);
 	}
 	assert_ptr_equal(items[0], items[1]);
 	assert_true(f->queue.spare_bytes > 0);
-	/* A small batch does not take a large block. */
+	/* A small batch must not use a large spare block. */
 	push(0, 1, 3);
 	queue_drain(&f->queue, NEVER);
 	item = take_batch(f);

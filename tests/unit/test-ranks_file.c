@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Files of nodes: write and read them, copy ranks byte by byte, refuse other files. */
+/* Files of a node's ranks: write and read them, copy ranks byte by byte, refuse other files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 static const struct ranks_file_head head = {"7.0", "n1", "./heat 100", 5000000, 4};
 
-/* main calls MPI_Send, which waits, and work, which calls itself. */
+/* Make a tree: main calls MPI_Send, which waits, and work, which calls itself. */
 static struct calltree *tree_of(const uint64_t self[4])
 {
 	static const struct {
@@ -59,7 +59,7 @@ static struct bytes write_file(const struct calltree *tree, const struct ranks_f
 	return bytes;
 }
 
-/* Write rank 2, then rank 0; then rank 2 again with @again. */
+/* Write rank 2, then rank 0. If @again is set, write rank 2 once more. */
 static void make_file(struct ranks_file *file, bool again)
 {
 	static const uint64_t two[4] = {3, 5, 100, 1000}, zero[4] = {40, 0, 7, 0};
@@ -119,7 +119,10 @@ static void a_rank_is_replaced(void **state)
 	ranks_file_release(&file);
 }
 
-/* Maximum, minimum and sum of each function; recursion counts once. */
+/*
+ * Compute each function's maximum, minimum and sum over the ranks. A recursive function counts once
+ * per stack.
+ */
 static void ranks_are_weighed(void **state)
 {
 	struct ranks_file file;
@@ -172,7 +175,10 @@ static void counts_stand_at_the_beginning(void **state)
 	calltree_free(tree);
 }
 
-/* Files cut at each byte, and files with a byte changed; refusals have a reason. */
+/*
+ * Read files that are cut at each byte and files with one byte changed. Each refusal must have a
+ * reason.
+ */
 static void damage_is_refused(void **state)
 {
 	static const uint64_t self[4] = {3, 500, 70000, 1};
@@ -206,7 +212,10 @@ static void damage_is_refused(void **state)
 	calltree_free(tree);
 }
 
-/* Interface functions that tail-call are found; a library's own thread is not a wait in MPI. */
+/*
+ * MPI's interface functions that tail-call are recognized. The wait of a library's own thread does
+ * not count as a wait in MPI.
+ */
 static void a_library_of_mpi_is_inside(void **state)
 {
 	static const struct {

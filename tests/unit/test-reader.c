@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The next walk reads the windows of a thread's last two walks with its first system call. */
+/*
+ * The first system call of a walk reads the memory windows that the thread's last two walks used.
+ */
 #include "libprof/runtime/runtime.h"
 
 #include <setjmp.h>
@@ -98,7 +100,7 @@ static void test_all_is_read_with_the_first(void **state)
 		assert_reads(fixture, n);
 }
 
-/* The next walk reads words that have changed anew. */
+/* Memory that changed between two walks is read again. */
 static void test_what_has_changed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -143,7 +145,7 @@ static void test_what_one_walk_alone_asked_for(void **state)
 	assert_false(has(fixture, 2));
 }
 
-/* A walk without loads does not change what the next walk reads first. */
+/* A walk that loads nothing does not change which windows the next walk reads first. */
 static void test_a_walk_that_asks_for_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -155,7 +157,10 @@ static void test_a_walk_that_asks_for_nothing(void **state)
 	assert_true(has(fixture, 5));
 }
 
-/* If a window's memory is unmapped, the windows behind it in the list are read only when needed. */
+/*
+ * If a window's memory was unmapped, the windows behind it in the list are read only when they are
+ * needed.
+ */
 static void test_what_is_gone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -187,13 +192,13 @@ static void test_what_was_read_ahead(void **state)
 	assert_reads(fixture, 0);
 	for (unsigned n = 1; n <= 3; n++)
 		assert_true(has(fixture, n));
-	/* The words were read already, so nothing is read from the unmapped page. */
+	/* The words have been read already, so nothing is read from the unmapped page. */
 	munmap(fixture->memory + 2 * PAGE, PAGE);
 	runtime_expect_each(&fixture->reader, places, 3);
 	assert_true(has(fixture, 2));
 }
 
-/* If the first loads fail, the first load that succeeds still reads the windows, too. */
+/* If the first loads of a walk fail, the first load that succeeds still reads the windows. */
 static void test_what_is_no_address(void **state)
 {
 	static const uintptr_t none[] = {8, 4088, 0xf000000000000000, UINTPTR_MAX - 8};
@@ -210,7 +215,10 @@ static void test_what_is_no_address(void **state)
 	assert_true(has(fixture, 5));
 }
 
-/* A run is read by one call, so a word that changes afterwards has its old value. */
+/*
+ * runtime_expect_run() reads a range by one system call, so a word that changes afterwards has its
+ * old value.
+ */
 static void test_what_lies_together(void **state)
 {
 	struct fixture *fixture = *state;
@@ -224,13 +232,13 @@ static void test_what_lies_together(void **state)
 	*(uintptr_t *)(start + PAGE - 16) = 66;
 	assert_int_equal(runtime_load_word(&fixture->reader, start + PAGE - 16, &value), 0);
 	assert_int_equal(value, 55);
-	/* The run has at most RUNTIME_RUN windows, and nothing in front of it is read. */
+	/* The range has at most RUNTIME_RUN windows, and no memory in front of it is read. */
 	assert_true(runtime_has(&fixture->reader, start + 512 * RUNTIME_RUN, 512));
 	assert_false(runtime_has(&fixture->reader, start + 512 * (RUNTIME_RUN + 1), 1));
 	assert_false(runtime_has(&fixture->reader, start, 1));
 }
 
-/* If a run ends in unmapped memory, the part before the end is read. */
+/* If the range ends in unmapped memory, the part before it is read. */
 static void test_what_ends_in_the_middle(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The message why a process may not be traced, for kernels, users and security modules that a test
- * cannot have: the test supplies the facts.
+ * The message that explains why a process may not be traced. The test supplies the facts, because
+ * it cannot have all these kernels, users and security modules.
  */
 #include "cli/outside/refusal.h"
 
@@ -59,7 +59,10 @@ static void yama_and_root(void **state)
 	assert_says(&facts, "ptrace_scope is 3, nobody may", "until the next boot");
 }
 
-/* A process of another user is refused for that reason, whatever else would refuse it. */
+/*
+ * If the process belongs to another user, the message gives this reason, whatever other reasons
+ * there are.
+ */
 static void somebody_elses(void **state)
 {
 	struct refusal_facts facts = ours;

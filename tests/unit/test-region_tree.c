@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Compare the ordered set with a plain array, at sizes around a leaf's and much larger; and read it
- * in other threads and in signal handlers while writers change it.
+ * Compare the ordered set of regions with a plain array, at sizes around that of a leaf and much
+ * larger. Also read it in other threads and in signal handlers while writers change it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +34,10 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(seed >> 33) % limit;
 }
 
-/* Trees of finished tests, reachable for the leak checker: a tree never frees its memory. */
+/*
+ * Trees of finished tests stay reachable for the leak checker, because a tree never frees its
+ * memory.
+ */
 static struct region_tree left_behind[16];
 static unsigned left;
 
@@ -58,7 +61,9 @@ static void check_place(uint32_t i)
 
 	assert_ptr_equal(region_tree_find(&tree, region->start), expected);
 	assert_ptr_equal(region_tree_find(&tree, region->start + region->bytes - 1), expected);
-	/* The byte behind a region shorter than STEP is in no region. */
+	/*
+	 * A region shorter than STEP is followed by a gap, so the byte behind it is in no region.
+	 */
 	if (region->bytes < STEP)
 		assert_null(region_tree_find(&tree, region->start + region->bytes));
 }
@@ -131,7 +136,7 @@ static void test_ascending_and_descending(void **state)
 static void test_at_random(void **state)
 {
 	(void)state;
-	/* Mostly add, then mostly remove, so that each position is used many times. */
+	/* Mostly add, then mostly remove, in turns, so that each position is used many times. */
 	for (unsigned turn = 0; turn < 6; turn++) {
 		for (unsigned i = 0; i < 20000; i++) {
 			uint32_t place = random_below(PLACES);
@@ -147,7 +152,7 @@ static void test_at_random(void **state)
 	}
 }
 
-/* A region that covers regions of many leaves, or crosses an edge, is refused. */
+/* Refuse a region that covers regions of many leaves or that crosses the edge of one. */
 static void test_overlaps(void **state)
 {
 	struct region wide = {.start = BASE - 5, .bytes = PLACES * STEP};
@@ -171,7 +176,7 @@ static void test_overlaps(void **state)
 	check_all();
 }
 
-/* A small set that moves through the address space does not grow. */
+/* A small set that moves through the address space must not use more and more leaves. */
 static void test_memory_is_used_again(void **state)
 {
 	uint32_t leaves = 0;
@@ -190,7 +195,7 @@ static void test_memory_is_used_again(void **state)
 	assert_in_range(leaves, 1, 2 * REGION_TREE_WAIT);
 }
 
-/* After most regions are removed, few leaves are left. */
+/* When most regions are removed, leaves are merged, so that few are left. */
 static void test_sparse_leaves_are_merged(void **state)
 {
 	(void)state;
@@ -204,7 +209,7 @@ static void test_sparse_leaves_are_merged(void **state)
 	check_all();
 }
 
-/* Every other region stays in the set; the others are added and removed. */
+/* Regions at even positions stay in the set, while those at odd positions are added and removed. */
 static int stop; /* atomic */
 static uint64_t looked, wrong;
 
@@ -236,7 +241,7 @@ static void on_alarm(int number)
 		look(place = (place + 1237) % PLACES);
 }
 
-/* Add and remove regions at odd positions; the regions at even positions stay. */
+/* Add and remove regions at odd positions. */
 static void change_odd_places(unsigned changes)
 {
 	for (unsigned i = 0; i < changes; i++) {
@@ -271,7 +276,7 @@ static void test_readers_of_other_threads(void **state)
 	check_all();
 }
 
-/* A signal handler reads while it interrupts the writer at any point. */
+/* A signal handler interrupts the writer at any instruction and reads the set. */
 static void test_readers_in_handlers(void **state)
 {
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};

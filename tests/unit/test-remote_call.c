@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A stopped thread is made to run system calls, and continues as if it had not. */
+/* Make a stopped thread run system calls. The thread must continue as if it had not run them. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 
 static const uintptr_t none[6];
 
-/* Count, and end the program if a register changes unexpectedly. */
+/* Count turns. End the program with an error if a register changes unexpectedly. */
 static void count_for_ever(volatile uint64_t *turns)
 {
 	for (uint64_t a = 1, b = 1;; (*turns)++) {
@@ -35,7 +35,9 @@ static void count_for_ever(volatile uint64_t *turns)
 	}
 }
 
-/* Start a child that runs @run, and stop it by ptrace(2). Skips the test if that is forbidden. */
+/*
+ * Start a child that runs @run, and stop it by ptrace(2). Skips the test if ptrace(2) is forbidden.
+ */
 static pid_t stopped_child(void (*run)(void))
 {
 	pid_t child = fork();
@@ -82,7 +84,7 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Resume the child with @signal, and check that it uses the CPU. */
+/* Resume the child with @signal, and check that it then uses CPU time. */
 static void assert_runs(pid_t child, int signal)
 {
 	uint64_t before_ns = cpu_ns_of(child);
@@ -106,7 +108,10 @@ static void it_makes_calls_and_goes_on(void **state)
 	assert_int_equal(remote_run(&call, SYS_getpid, none), child);
 	assert_int_equal(remote_run(&call, SYS_getppid, none), getpid());
 	assert_int_equal(remote_run(&call, -1, none), -ENOSYS);
-	/* A call can use memory: pipe2() writes the two lowest free descriptors there. */
+	/*
+	 * A system call can use the scratch memory: pipe2() writes the two lowest free descriptors
+	 * there.
+	 */
 	assert_int_equal(remote_put(&call, 1, &word, 1), 0);
 	assert_int_equal(remote_get(&call, 1, &got), 0);
 	assert_int_equal(got, word);
@@ -121,7 +126,7 @@ static void it_makes_calls_and_goes_on(void **state)
 	end_child(child);
 }
 
-/* SIGSTOP, which cannot be blocked, comes during a call and is delivered afterwards. */
+/* SIGSTOP, which cannot be blocked, arrives during the call and must be delivered afterwards. */
 static void a_signal_in_between_is_kept(void **state)
 {
 	pid_t child = stopped_child(run_on);
@@ -144,7 +149,7 @@ static void sleeps(void)
 {
 	struct timespec left = {0, 300000000};
 
-	/* The sleep must not return early, because the kernel restarts it after the stop. */
+	/* The kernel restarts the sleep after the stop, so it must not return early. */
 	_exit(nanosleep(&left, NULL) ? 2 : 0);
 }
 
@@ -182,8 +187,8 @@ static void ends_by_another(void)
 }
 
 /*
- * Another thread ends the process while the main thread makes calls. Both threads are traced, so
- * the kernel reports the main thread's end only after the other thread's end was waited for.
+ * Another thread ends the process while the main thread runs system calls. Both threads are traced,
+ * so the kernel reports the main thread's end only after the other thread's end was waited for.
  */
 static void one_that_another_thread_ends_is_not_waited_for(void **state)
 {
@@ -206,7 +211,9 @@ static void one_that_another_thread_ends_is_not_waited_for(void **state)
 	assert_int_equal(WEXITSTATUS(status), 3);
 }
 
-/* The thread's status is left for the test's own waitpid(). */
+/*
+ * The function must leave the killed thread's status to be collected by the test's own waitpid().
+ */
 static void one_that_is_killed_says_so(void **state)
 {
 	pid_t child = stopped_child(run_on);

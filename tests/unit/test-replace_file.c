@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* replace_file(): a file has its old or its new content, and no other file is left beside it. */
+/*
+ * replace_file() leaves a file with either its old or its new content, and leaves no other file
+ * beside it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +23,10 @@
 #include "libprof/aggregator/replace_file.h"
 #include "tests/unit/own-folder.h"
 
-/* The root, from the test's folder in /tmp. Under qemu-user absolute paths have another root. */
+/*
+ * The path of the root folder, relative to the test's folder in /tmp. Under qemu-user absolute
+ * paths have another root.
+ */
 #define FROM_ROOT "../.."
 
 static unsigned entries(void)
@@ -180,7 +186,7 @@ static void limits_of_the_host_are_errors_not_signals(void **state)
 	snprintf(path, sizeof(path), FROM_ROOT "/proc/self/fd/%d", ends[1]);
 	assert_int_equal(replace_file(path, write_to_nobody, &ends[0]), -EPIPE);
 	close(ends[1]);
-	/* A FIFO without a reader is refused, because opening it would wait for a reader. */
+	/* Refuse a FIFO without a reader, because opening it would wait for a reader. */
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	assert_int_equal(replace_file("fifo", write_much, NULL), -ENXIO);
 	sigprocmask(SIG_SETMASK, NULL, &mask);

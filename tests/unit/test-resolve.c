@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Stubs as the sampler sees them: code-space addresses that are never reused, names in the control
- * ring before the first sample and once per image, rows of the unwinder's cache.
+ * The sampler resolves stubs: code-space addresses (which are never reused), names that must be in
+ * the control ring before the first sample and once per process image, and cached unwind rows.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -55,7 +55,10 @@ static uintptr_t new_stub(const char *name)
 	return (uintptr_t)flameprof_stub_new(arena, name, 0);
 }
 
-/* Take the next committed record and free its bytes. Returns NULL if there is no record. */
+/*
+ * Take the next committed record from the control ring and free its bytes. Returns NULL if there is
+ * none.
+ */
 static const struct wire_code *next_record(void)
 {
 	static char copy[WIRE_CONTROL_BYTES];
@@ -91,7 +94,7 @@ static void check_record(const struct unwind_module *module, const char *name)
 	assert_string_equal(record->name, name);
 }
 
-/* Check the table's pointer to a CIE's length and id. Source: LSB Core, "Exception Frames". */
+/* Check that the .eh_frame of the table begins with a CIE. Source: LSB Core, "Exception Frames". */
 static void check_table(uintptr_t table)
 {
 	const uint8_t *frames = (const uint8_t *)table + 4;
@@ -119,11 +122,11 @@ static void test_announced_once_and_before(void **state)
 	check_record(&module, "one");
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	assert_null(next_record());
-	/* A fork child is another image, so it reports the name again. */
+	/* A fork child is another process image, so the name must be reported again. */
 	sampler.image++;
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	check_record(&module, "one");
-	/* Without a sampler the name is not reported. */
+	/* Without an arena no sampler reads names, so none is reported. */
 	sampler.image++;
 	free(sampler.arena);
 	sampler.arena = NULL;
@@ -131,7 +134,10 @@ static void test_announced_once_and_before(void **state)
 	assert_int_equal(region_resolve((uintptr_t)target, 1, &module), -ENOENT);
 }
 
-/* A stub in reused memory has another code-space address, so samples of the two do not mix. */
+/*
+ * A stub in reused memory has a new code-space address, so samples of the old and the new stub do
+ * not mix.
+ */
 static void test_reuse_is_another_address(void **state)
 {
 	struct unwind_module before, after;
@@ -146,7 +152,7 @@ static void test_reuse_is_another_address(void **state)
 	assert_int_equal(region_resolve(stub, 1, &after), 0);
 	check_record(&after, "after");
 	assert_int_not_equal(before.bias, after.bias);
-	/* The code is the same, so the cached rows are shared. */
+	/* The code is equal, so both stubs share the cached unwind rows. */
 	assert_int_equal(before.row_bias, after.row_bias);
 }
 
@@ -167,7 +173,9 @@ static void test_rows_are_shared_by_equal_code_only(void **state)
 	assert_int_equal(region_resolve(first, 0, &other), 0);
 	assert_int_not_equal(first - other.row_bias, second - two.row_bias);
 	flameprof_arena_free(another);
-	/* The next arena reuses the memory, with rows of its own, because its code differs. */
+	/*
+	 * The next arena reuses the memory. Its code differs, so it has its own cached unwind rows.
+	 */
 	flameprof_arena_new(&another, FLAMEPROF_STUB_CALL, target, NULL);
 	first = (uintptr_t)flameprof_stub_new(another, "4", 0);
 	assert_int_equal(region_resolve(first, 0, &two), 0);
@@ -175,7 +183,10 @@ static void test_rows_are_shared_by_equal_code_only(void **state)
 	flameprof_arena_free(another);
 }
 
-/* The first region registers with the module look-up, which finds code of no module, too. */
+/*
+ * Making the first region registers the regions with the search for modules, so that a walk also
+ * finds code that is in no module.
+ */
 static void test_a_walk_finds_stubs_behind_modules(void **state)
 {
 	uintptr_t stub = new_stub("found");
@@ -221,7 +232,7 @@ static void test_long_names(void **state)
 
 static int stop; /* atomic */
 
-/* Make stubs in the same memory; the name of each is one letter repeated. */
+/* Make stubs one after the other in the same memory. The name of each is one letter repeated. */
 static void *rename_on(void *argument)
 {
 	char name[200] = {0};
@@ -239,8 +250,8 @@ static void *rename_on(void *argument)
 }
 
 /*
- * Resolve an address where stubs end and begin. The result is one stub's address with its whole
- * name, or nothing; no record has letters of two names.
+ * Resolve an address at which other threads make and free stubs. The result must be the address of
+ * one stub with its whole name, or nothing. No record may mix the letters of two names.
  */
 static void test_names_are_never_torn(void **state)
 {
@@ -262,7 +273,7 @@ static void test_names_are_never_torn(void **state)
 			continue;
 		records++;
 		assert_false(error);
-		/* A record of a stub that was freed meanwhile belongs to no frame. */
+		/* A record of a stub that was freed in the meantime belongs to no frame. */
 		if (record->space != module.start - module.bias)
 			continue;
 		assert_true(record->space > last);
@@ -282,7 +293,10 @@ static void *number_on(void *argument)
 	return NULL;
 }
 
-/* Data found for a stub is of one stub: another code-space address has another payload. */
+/*
+ * The data found for an address must be of one stub: if the code-space address differs, so does the
+ * payload.
+ */
 static void test_stubs_are_never_mixed(void **state)
 {
 	uintptr_t place = new_stub("first");

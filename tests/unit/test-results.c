@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Filling the placeholders (%p, %h, %t, %{NAME}) in an output's name. */
+/* Replace the placeholders (%p, %h, %t, %{NAME}) in the name of an output file. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

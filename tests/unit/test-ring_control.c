@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
-/* Control records from several writers to one reader, over many turns of the ring. */
+/* Several writers send control records to one reader, over many turns of the ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +139,10 @@ static void an_unfinished_record_holds_the_reader(void **state)
 	assert_non_null(path_of(fixture, 1));
 }
 
-/* The record's writer was killed. Records behind it are read, and the ring can be reused. */
+/*
+ * The writer of a record was killed before it committed the record. The records behind it are still
+ * read, and the ring can be reused.
+ */
 static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 {
 	struct fixture *fixture = *state;
@@ -156,7 +159,10 @@ static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 	assert_int_equal(fixture->holes, 1);
 	assert_string_equal(path_of(fixture, 2), "/lib/b.so");
 	assert_int_equal(wire_control_reset(slot, ring), 0);
-	/* The writer was killed before it wrote the length, so later records cannot be found. */
+	/*
+	 * The writer was killed before it wrote the record's length, so the records behind it
+	 * cannot be found.
+	 */
 	slot->control_head += 256;
 	assert_int_equal(announce(fixture, 3, "/lib/c.so"), 0);
 	read_all(fixture, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * An arena that another process of the run overwrites while this process records. Samples may be
- * lost or wrong, but nothing outside the arena is touched, no entry is given to two threads, and
- * every loop ends. The arena lies between pages that cannot be accessed.
+ * Another process overwrites the arena while this process records. Samples may be lost or wrong,
+ * but nothing outside the arena may be accessed, no table entry may be given to two threads, and
+ * every loop must end. The arena lies between pages that cannot be accessed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,10 +18,13 @@
 
 #define BLOCKS	    64u
 #define GUARD_BYTES ((size_t)64 << 20)
-/* Minimum numbers of rounds and of overwritten words. Each side continues until both are done. */
+/*
+ * Minimum numbers of rounds and of overwritten words. Each side continues until both minimums are
+ * reached.
+ */
 #define ROUNDS	    20000u
 #define LIES	    400000u
-/* that record; their rings are overwritten */
+/* threads that record; their rings are overwritten */
 #define THREADS	    4u
 
 struct fixture {
@@ -64,7 +67,7 @@ static int tear_down(void **state)
 
 /* ---- the liar -------------------------------------------------------------------------------- */
 
-/* Return a random word of those parts of the arena that are read. */
+/* Return a random word of those parts of the arena that the recording process reads. */
 static uint64_t *some_word(struct wire_arena *arena, uint64_t *random)
 {
 	uint64_t choice = next_random(random);
@@ -141,7 +144,10 @@ static void *lie(void *argument)
 	return NULL;
 }
 
-/* Make the ring look empty and almost full in turns, to hit between a check and its use. */
+/*
+ * Make the ring look empty and almost full in turns, so that it changes between a check and its
+ * use.
+ */
 static void *lie_of_the_reader(void *argument)
 {
 	struct fixture *f = argument;
@@ -160,7 +166,10 @@ static void *lie_of_the_reader(void *argument)
 
 static void begin_lying(struct fixture *f, void *(*liar)(void *))
 {
-	/* Stop sampling, so that the interposed pthread_create() does not sample the new thread. */
+	/*
+	 * Turn sampling off, so that the interposed pthread_create() does not sample the new
+	 * thread.
+	 */
 	sampler.on = 0;
 	assert_int_equal(pthread_create(&f->liar, NULL, liar, f), 0);
 	sampler.on = 1;
