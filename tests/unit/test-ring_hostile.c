@@ -167,15 +167,15 @@ static void *lie_of_the_reader(void *argument)
 static void begin_lying(struct fixture *f, void *(*liar)(void *))
 {
 	/*
-	 * Turn sampling off, so that the interposed pthread_create() does not sample the new
-	 * thread.
+	 * Returns whether another round is needed after @rounds rounds, of which at least @least
+	 * are made.
 	 */
 	sampler.on = 0;
 	assert_int_equal(pthread_create(&f->liar, NULL, liar, f), 0);
 	sampler.on = 1;
 }
 
-/* Return whether another round is needed after @rounds. */
+/* Returns whether another round is needed after @rounds rounds. At least @least rounds are made. */
 static int goes_on(struct fixture *f, unsigned rounds, unsigned least)
 {
 	return rounds < least || __atomic_load_n(&f->lies, __ATOMIC_RELAXED) < LIES;
@@ -189,7 +189,10 @@ static void end_lying(struct fixture *f)
 
 /* ---- who records ----------------------------------------------------------------------------- */
 
-/* Write a sample as the handler does, up to the end of its room. Returns 0 if there is no room. */
+/*
+ * Write a sample as the sampling handler does, into all the room that the ring gives. Returns 0 if
+ * there is no room.
+ */
 static int record(struct fixture *f, struct sampler_thread *thread, uint32_t frames)
 {
 	uint32_t least = (uint32_t)sizeof(struct wire_sample) + 8 * frames, room = 0;
@@ -247,7 +250,7 @@ static void records_stay_in_their_blocks(void **state)
 	end_lying(f);
 }
 
-/* Write a control record as the sampler does. */
+/* Write a control record as the sampler does. It must lie inside the arena. */
 static void announce(struct fixture *f, uint32_t bytes)
 {
 	char *data = wire_control_data(f->arena, sampler.slot_index);
@@ -278,8 +281,8 @@ static void control_records_stay_in_their_ring(void **state)
 }
 
 /*
- * An entry holds its thread's start routine, so two threads must never have the same entry, even if
- * the arena says that its ring is free.
+ * A table entry holds the start routine of its thread, so two threads must never get the same
+ * entry, even if the arena says that the entry's ring is free.
  */
 static void no_entry_is_handed_out_twice(void **state)
 {
@@ -321,7 +324,9 @@ static void claims_under_lies(void **state)
 	end_lying(f);
 }
 
-/* A process claims a slot, ends, and forks a child, over and over. */
+/*
+ * Repeat: claim the slot of a new process, end, and fork a child, while the arena is overwritten.
+ */
 static void lives_under_lies(void **state)
 {
 	struct fixture *f = *state;
@@ -341,7 +346,10 @@ static void lives_under_lies(void **state)
 	end_lying(f);
 }
 
-/* flamerun's side: it uses only values that it has copied and checked, and every loop ends. */
+/*
+ * flamerun's readers use only values that they have copied and checked, and every loop of theirs
+ * ends.
+ */
 static void readers_of_lies(void **state)
 {
 	static struct wire_control_record control;
@@ -375,7 +383,7 @@ static void readers_of_lies(void **state)
 	end_lying(f);
 }
 
-/* Another process makes a ring's list of blocks circular; draining must still end. */
+/* Another process makes a ring's list of blocks circular. Draining must still end. */
 static void a_list_without_an_end(void **state)
 {
 	static struct wire_drain drain;

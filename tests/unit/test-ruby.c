@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Ruby's stacks in made-up memory, laid out for each release in ruby_layouts. A whole stack is
- * shown; a stack that is cut short, endless or another thread's is refused.
+ * Ruby's stacks in made-up memory, laid out for each release in ruby_layouts. A stack is shown if
+ * it is complete, and refused if it is cut short, endless or another thread's. LAST marks a frame
+ * that ends a call of the evaluator.
  *
- *	vm ─▶ ractor ─▶ thread ─▶ context ─▶ work  block, LAST  each (C)  <main>, LAST  dummy
+ * vm ─▶ ractor ─▶ thread ─▶ context ─▶ work  block, LAST  each (C)  <main>, LAST  dummy
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@
 #define BODY_WORDS  24u
 #define CLASS_WORDS 24u
 #define MODULE	    3u	/* number of the runtime's module */
-/* first instructions, not kept as bits */
+/* number of first instructions whose lines are stored as counts, not as bits */
 #define COUNTED	    54u
 #define ENTRY	    0x50000000u
 
@@ -43,7 +44,9 @@ enum {
 	DUMMY
 };
 
-/* A string of Ruby. If it is short, its length is in the flags or before its bytes. */
+/*
+ * A string object of Ruby. The length of a short string is in its flags or in front of its bytes.
+ */
 struct string {
 	uintptr_t flags, class;
 	char rest[48];
@@ -62,13 +65,13 @@ struct image {
 	uintptr_t definition[2][6];
 	uint32_t lines[3][3];
 	uint64_t index[INDEX_WORDS];
-	/* Classes with a name, or with a hidden variable that holds the name. */
+	/* Classes that have a name themselves or in a hidden variable. */
 	struct {
 		uintptr_t object[CLASS_WORDS], extension[2], table[7], entry[3];
 		struct string name;
 	} class[2];
 	struct string label[FRAMES], base[FRAMES], path, symbol;
-	/* Names of symbols: an array that holds one array. */
+	/* Names of symbols: an array that contains another array. */
 	uintptr_t symbols[3], all[3], some[2 + 2 * 70];
 	char end[]; /* nothing is mapped behind it */
 };
@@ -81,7 +84,7 @@ struct fixture {
 	struct image *image;
 	struct runtime runtime;
 	struct runtime_walk runs;
-	/* frames that an activation called, leaf first */
+	/* frames that the evaluator's C frame called, leaf first */
 	uint64_t leaf, callee;
 	uint64_t frames[32];
 	unsigned told;
@@ -126,7 +129,7 @@ static char *bytes_of(struct string *string)
 	return (char *)string + LAYOUT->string_bytes;
 }
 
-/* Make a string whose header claims @length bytes. Returns its address. */
+/* Make a string object whose header gives the length @length. Returns its address. */
 static uintptr_t put_length(struct string *string, uintptr_t length)
 {
 	string->flags = 5u;
@@ -182,7 +185,7 @@ static void put_method(struct image *image, unsigned i, uintptr_t kind)
 	image->definition[i][0] = kind;
 }
 
-/* Fill in the code of frame @i, which is at the second of eight instructions. */
+/* Write the code of frame @i, which is at the second of eight instructions. */
 static void put_code(struct image *image, unsigned i, const char *label, const char *base)
 {
 	image->code[i].flags = RUBY_INTERNAL_CODE;
@@ -300,8 +303,8 @@ static int tear_down(void **state)
 }
 
 /*
- * Walk over @activations of the evaluator from @sp on, each with the frames that it called in
- * front. Returns the number of frames.
+ * Walk over @activations C frames of the evaluator, the first at @sp; each has called the native
+ * frames `callee` and `leaf`. Returns the number of frames found.
  */
 static unsigned tell_at(
 	struct fixture *fixture, struct runtime_thread thread, uintptr_t sp, unsigned activations)
@@ -358,8 +361,8 @@ static void test_what_is_whole(void **state)
 
 	assert_whole(fixture, tell(fixture));
 	/*
-	 * A frame of Ruby's module that the evaluator called belongs to the activation, so it comes
-	 * behind the activation's Ruby frames.
+	 * A frame of Ruby's module that the evaluator called runs on behalf of the evaluator's Ruby
+	 * functions, so it stands outside of them, next to the evaluator.
 	 */
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[1]));
@@ -372,8 +375,8 @@ static void test_what_is_whole(void **state)
 }
 
 /*
- * A called frame without a module, such as YJIT's code, belongs to the activation. Frames of Ruby's
- * module that lead to such a frame are left out.
+ * A called frame without a module, such as YJIT's code, stands next to the evaluator, outside of
+ * its Ruby functions. Frames of Ruby's module between the two are left out.
  */
 static void test_places_of_what_runs_them(void **state)
 {
@@ -394,12 +397,15 @@ static void test_places_of_what_runs_them(void **state)
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(1, 1));
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 	assert_int_equal(fixture->frames[3], generated);
-	/* Of two frames of Ruby's module only the one next to the evaluator belongs to it. */
+	/*
+	 * Of two frames of Ruby's module only the one that the evaluator called stands next to the
+	 * evaluator.
+	 */
 	fixture->callee = fixture->leaf = WIRE_FRAME(MODULE, 2);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(MODULE, 2));
 	assert_true(wire_frame_is_language(fixture->frames[1]));
-	/* Another module's frame does not belong to it. */
+	/* A frame of another module stays inside of the Ruby functions. */
 	fixture->leaf = WIRE_FRAME(1, 1);
 	fixture->callee = WIRE_FRAME(1, 2);
 	assert_whole(fixture, tell(fixture));
@@ -407,7 +413,7 @@ static void test_places_of_what_runs_them(void **state)
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 }
 
-/* The thread is found by its tid, or by its stack. */
+/* Walk from outside: the thread's state is found by the tid or by the stack. */
 static void test_from_outside(void **state)
 {
 	struct fixture *fixture = *state;
@@ -423,7 +429,10 @@ static void test_from_outside(void **state)
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
 }
 
-/* Return whether @address was read together with others. Windows for such reads are smaller. */
+/*
+ * Returns whether @address was read together with other addresses. Windows of such reads are
+ * smaller.
+ */
 static int was_expected(const struct runtime_reader *reader, const void *address)
 {
 	const struct runtime_window *window = reader->room->windows;
@@ -439,8 +448,8 @@ static int was_expected(const struct runtime_reader *reader, const void *address
 }
 
 /*
- * The cache knows from an earlier walk where a frame's code has its body and its method its
- * definition, and reads them together with the pointers. The frame shows where the pointers lead
+ * From an earlier walk the cache knows the body of a frame's code and the definition of its method,
+ * and reads them together with the pointers to them. The frame must show what the pointers lead to
  * now.
  */
 static void test_what_a_frame_leads_to(void **state)
@@ -489,7 +498,7 @@ static void test_what_a_frame_leads_to(void **state)
 	munmap(pages, PAGES_BYTES);
 }
 
-/* The stacks of another thread and of another fiber are refused. */
+/* Refuse the stack of another thread and the stack of another fiber. */
 static void test_another_stack(void **state)
 {
 	struct fixture *fixture = *state;
@@ -501,7 +510,7 @@ static void test_another_stack(void **state)
 	assert_int_equal(fixture->told, 0);
 }
 
-/* The numbers of activations and of runs differ. */
+/* The number of the evaluator's C frames differs from the number of LAST frames. */
 static void test_counts_that_differ(void **state)
 {
 	struct fixture *fixture = *state;
@@ -509,7 +518,10 @@ static void test_counts_that_differ(void **state)
 
 	assert_int_equal(tell_at(fixture, thread, 2048, 1), 3);
 	assert_false(fixture->runs.is_whole);
-	/* An innermost activation that begins or ends has no run; more of these are refused. */
+	/*
+	 * The innermost C frame of the evaluator may have no Ruby function, because it begins or
+	 * ends. More such C frames are refused.
+	 */
 	assert_int_equal(tell_at(fixture, thread, 2048, 3), 13);
 	assert_true(fixture->runs.is_whole);
 	assert_int_equal(fixture->frames[2], WIRE_FRAME(MODULE, 3));
@@ -535,7 +547,9 @@ static void test_while_it_ends(void **state)
 	assert_int_equal(fixture->told, 0);
 }
 
-/* YJIT has made a frame the innermost before filling it in. YJIT stores no line for a frame. */
+/*
+ * YJIT makes a frame the innermost one before it has filled it in, and stores no line for a frame.
+ */
 static void test_frames_of_generated_code(void **state)
 {
 	struct fixture *fixture = *state;
@@ -555,7 +569,7 @@ static void test_frames_of_generated_code(void **state)
 	assert_int_equal(at.pc, ENTRY + 8);
 	assert_int_equal(at.sp, (uintptr_t)(stack + 4));
 	assert_true(reader.noted_at);
-	/* The store that makes the frame the innermost one is still to come. */
+	/* The instruction that makes the frame the innermost one has not been executed. */
 	memcpy(filler, "\x4d\x89\x6c\x24\x10", 5);
 	at = (struct unwind_activation){
 		.pc = (uintptr_t)filler, .sp = (uintptr_t)stack, .innermost = &registers};
@@ -588,7 +602,7 @@ static void test_no_code(void **state)
 	assert_refused(fixture);
 }
 
-/* Frames that end behind the mapped memory, or begin before their stack. */
+/* Frames that end behind the mapped memory or begin before their stack. */
 static void test_cut_short(void **state)
 {
 	struct fixture *fixture = *state;
@@ -684,7 +698,9 @@ static void test_lengths_that_lie(void **state)
 	assert_int_equal(tell(fixture), 10);
 }
 
-/* A class's own method is named with a dot; code of define_method has the name of its block. */
+/*
+ * A class's own method is named with a dot. Code made by define_method has the name of its block.
+ */
 static void test_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -702,7 +718,7 @@ static void test_names(void **state)
 	assert_string_equal(fixture->names[0], "rescue in Shape#work");
 }
 
-/* The file name that Ruby 3.3 gives to code from a string. */
+/* Read the file name that Ruby 3.3 gives to code from a string. */
 static void test_files(void **state)
 {
 	struct fixture *fixture = *state;
@@ -716,12 +732,12 @@ static void test_files(void **state)
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t)text;
 	assert_int_equal(tell(fixture), 10);
 	assert_string_equal(fixture->files[0], "(eval at a.rb:12)");
-	/* Of any other long name the end is kept. */
+	/* If any other file name is too long, its end is kept. */
 	text[0] = '/';
 	assert_int_equal(tell(fixture), 10);
 	assert_int_equal(strlen(fixture->files[0]), RUNTIME_FILE_BYTES - 1);
 	assert_string_equal(fixture->files[0] + RUNTIME_FILE_BYTES - 10, "/a.rb:12)");
-	/* A file without a folder; a text that is cut short. */
+	/* A file name without a folder, and a text that is cut short. */
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at b:1)";
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
 	assert_int_equal(tell(fixture), 10);
@@ -736,7 +752,7 @@ static void test_files(void **state)
 	assert_string_equal(fixture->files[0], "(eval at ");
 }
 
-/* A waiting thread has no native thread; a native thread may run two threads in turns. */
+/* A waiting thread has no native thread. A native thread may run several Ruby threads in turns. */
 static void test_native_threads(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Finding Ruby in a made-up module, by its exported symbols, the x86_64 code of its functions and
- * their extents:
+ * Find Ruby's structures in a made-up module, from its exported symbols and from the x86_64 code
+ * and the sizes of its functions:
  *
- *	rb_iseq_eval   calls push_frame, jumps to exec;   exec calls small, core
+ * rb_iseq_eval   calls push_frame, jumps to exec;   exec calls small, core
  */
 #include <elf.h>
 #include <errno.h>
@@ -87,7 +87,7 @@ static void export(struct fixture *fixture, const char *name, const void *addres
 		module->hash.chain[i - 2] &= ~1u;
 }
 
-/* Put an instruction that ends with the distance to @target. Returns the address behind it. */
+/* Write an instruction that ends with the distance to @target. Returns the address behind it. */
 static uint8_t *put_code(uint8_t *at, const char *opcode, size_t bytes, const void *target)
 {
 	int32_t distance = (int32_t)((uintptr_t)target - (uintptr_t)(at + bytes + 4));
@@ -171,7 +171,7 @@ static void test_by_code(void **state)
 	assert_int_equal(found->code_type, (uintptr_t)&module->symbols_table);
 }
 
-/* Executables load the variable itself (not through the GOT), into any register. */
+/* Executables load the variable directly instead of through the GOT, into any register. */
 static void test_another_load(void **state)
 {
 	struct fixture *fixture = *state;
@@ -213,7 +213,7 @@ static void test_flags_of_compilers(void **state)
 	assert_int_equal(fixture->found.base, (uintptr_t)&module->vm);
 	assert_int_equal(
 		fixture->found.base_bytes, (uintptr_t)&module->rjit + 1 - (uintptr_t)&module->vm);
-	/* A flag far away from the variable is not in the module's data. */
+	/* A flag that is far away from the variable is not in the module's data. */
 	export(fixture, "rb_yjit_enabled_p", (void *)((uintptr_t)&module->vm - (4u << 20)), 1);
 	assert_int_equal(find(fixture), -ENOTSUP);
 }
@@ -240,7 +240,7 @@ static void test_unknown_code(void **state)
 	struct module *module = &fixture->module;
 	uint8_t *exec = module->code + starts[EXEC];
 
-	/* The function calls the middle of a large function. */
+	/* Refuse a function that calls the middle of a large function. */
 	put_code(exec + 13, "\xe8", 1, module->code + starts[CORE] + 16);
 	assert_int_equal(find(fixture), -ENOTSUP);
 	put_code(exec + 13, "\xe8", 1, module->code + starts[CORE]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Python's stacks in made-up memory, laid out as in 3.11. A whole stack is shown; a stack that is
- * cut short, circular or endless is refused.
+ * Python's stacks in made-up memory, laid out as in Python 3.11. A stack is shown if it is
+ * complete, and refused if it is cut short, circular or endless. An entry is the frame with which a
+ * call of the evaluator begins.
  *
- *	state ─▶ cframe ─▶ frame 1 ─previous─▶ frame 0, an entry
- *	         cframe->previous ─▶ the state's own cframe
+ * state ─▶ cframe ─▶ frame 1 ─previous─▶ frame 0, an entry
+ * cframe->previous ─▶ the state's own cframe
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,7 @@ static void put(char *structure, uint32_t offset, const void *pointer)
 	memcpy(structure + offset, &word, sizeof(word));
 }
 
-/* Return the outermost cframe, which lies in the thread's state. */
+/* Return the outermost cframe, which is a part of the thread's state. */
 static char *root_of(struct fixture *fixture)
 {
 	return fixture->image->state + fixture->at->root;
@@ -116,7 +117,7 @@ static int set_up(void **state)
 	put(image->state, at->cframe, image->cframe);
 	put(image->cframe, at->cframe_previous, root_of(fixture));
 	put(image->cframe, at->cframe_frame, image->frame[1]);
-	/* One entry of the line table: eight code units, one line further. */
+	/* The line table has one entry: eight code units belong to the next line. */
 	put(image->lines, SIZE_OFFSET, (void *)(uintptr_t)2);
 	image->lines[BYTES_OFFSET] = (char)(0x80 | 11 << 3 | 7);
 	put_code(fixture, 0, "outer");
@@ -133,7 +134,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Walk over the frame that holds the cframe. Returns the number of Python frames. */
+/* Walk over the native frame that holds the cframe. Returns the number of Python frames. */
 static unsigned tell(struct fixture *fixture, uintptr_t self, uintptr_t known)
 {
 	uintptr_t place = (uintptr_t)fixture->image->cframe;
@@ -165,12 +166,12 @@ static void test_what_is_whole(void **state)
 
 	assert_both(fixture, tell(fixture, SELF, 0));
 	assert_int_equal(fixture->runs.known, (uintptr_t)fixture->image->state);
-	/* The thread is not known, but its state is; then neither is known. */
+	/* First the thread is unknown and its state is known, then both are unknown. */
 	assert_both(fixture, tell(fixture, 0, (uintptr_t)fixture->image->state));
 	assert_both(fixture, tell(fixture, 0, 0));
 }
 
-/* The remembered state is not a state any more, or is unmapped. */
+/* The remembered state is no longer a thread's state, or it is unmapped. */
 static void test_what_was_known_is_stale(void **state)
 {
 	struct fixture *fixture = *state;
@@ -199,7 +200,7 @@ static void test_all_states(void **state)
 	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 1);
 	assert_int_equal(states[0].tid, 77);
 	assert_int_equal(states[0].state, (uintptr_t)image->state);
-	/* A circular list, and a list that leads to an invalid address. */
+	/* Refuse a circular list of states, and a list that leads to an invalid address. */
 	put(image->state, fixture->at->thread_next, image->state);
 	runtime_forget(&reader);
 	assert_int_equal(runtime_cpython.states(&fixture->runtime, &reader, states, 3), 3);
@@ -245,9 +246,9 @@ static void test_cut_short(void **state)
 }
 
 /*
- * A frame is marked as an entry, but its caller is not the innermost frame of the activation
- * before, as when a generator throws into another generator. Then the run does not end. Here it is
- * a circle.
+ * Frame 0 is marked as an entry, but its caller is not the innermost frame of the evaluator's
+ * previous C frame, as when a generator throws into another generator. The list of frames must then
+ * be followed further. Here the list is circular.
  */
 static void test_an_entry_that_ends_no_run(void **state)
 {
@@ -271,10 +272,15 @@ static void test_circles(void **state)
 	assert_false(fixture->runs.is_whole);
 	put(image->state, fixture->at->thread_next, image->state);
 	assert_int_equal(tell(fixture, SELF + 1, 0), 0);
-	/* With several interpreters the cframe's address shows whose thread it is. */
+	/*
+	 * If there are several interpreters, the address of the cframe shows to which thread the
+	 * state belongs.
+	 */
 	put(image->interpreter, fixture->at->interpreter_next, image->interpreter);
 	assert_int_equal(tell(fixture, SELF + 1, 0), 8);
-	/* The previous activation is the activation itself, which the walk has not reached. */
+	/*
+	 * The evaluator's C frame names itself as the previous one, which the walk has not reached.
+	 */
 	put(image->cframe, fixture->at->cframe_previous, image->cframe);
 	put(image->interpreter, fixture->at->interpreter_next, NULL);
 	put(image->frame[1], fixture->at->previous, image->frame[0]);
@@ -296,7 +302,7 @@ static void test_lengths_that_lie(void **state)
 	assert_int_equal(fixture->lines[0], 0);
 }
 
-/* A function shaped like an evaluator: set-up, then jumps to addresses from a table. */
+/* A function with the shape of an evaluator: setup code, then jumps to addresses from a table. */
 static __attribute__((noinline)) int evaluate(volatile int *calls, const unsigned char *code)
 {
 	static const void *const table[] = {&&stop, &&one, &&two};
@@ -326,7 +332,10 @@ static void test_where_the_set_up_ends(void **state)
 	runtime_reader_init(&reader, getpid(), 1);
 	end = find_setup_end(&reader, entry);
 	assert_true(end > entry && end - entry < RUNTIME_SETUP_MAX);
-	/* Without such a jump, or if reads fail, the set-up has RUNTIME_SETUP_MAX bytes. */
+	/*
+	 * If there is no such jump or if reads fail, the setup code counts as RUNTIME_SETUP_MAX
+	 * bytes long.
+	 */
 	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
 	entry = (uintptr_t)fixture->image->runtime;
 	assert_int_equal(find_setup_end(&reader, entry), entry + RUNTIME_SETUP_MAX);

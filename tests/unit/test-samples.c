@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Order, ticks and columns of the table of samples. */
+/* The table of samples: its order, its length of a tick, and its columns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static uint32_t add_child(const char *name)
 
 static void test_the_columns_are_by_time(void **state)
 {
-	/* Preorder positions 2 and 1, because siblings are sorted by name. */
+	/* In preorder b is node 2 and a is node 1, because siblings are sorted by name. */
 	uint32_t b = add_child("b"), a = add_child("a");
 	const struct calltree_sample added[] = {
 		{.time_ns = 9000, .node = b, .weight = 1, .thread = 0, .kind = CALLTREE_WAITING},
@@ -103,7 +103,7 @@ static void test_longer_runs_have_longer_ticks(void **state)
 	CHECK(SAMPLES_TIMES, 0, 0xa0000000);
 }
 
-/* Times that were read back do not get coarser when they are written again. */
+/* When a table is read back and written again, times do not get coarser. */
 static void test_many_samples_have_longer_ticks(void **state)
 {
 	static uint32_t values[SAMPLES_MANY + 1];

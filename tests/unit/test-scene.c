@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Positions of the parts of a picture, for various options. */
+/* The positions of the parts of a picture, for various options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct drawn {
 	struct scene scene;
 };
 
-/* Compose a scene of _start -> main -> work (90) and idle (10), or of an empty tree. */
+/* Compose a picture of _start -> main -> work (weight 90) and idle (10), or of an empty tree. */
 static void draw(
 	struct drawn *drawn, const struct picture_options *options, int is_empty, const char *note)
 {
@@ -109,7 +109,10 @@ static void test_sizes_are_kept(void **state)
 	release(&drawn);
 }
 
-/* Inlined boxes are dashed if they are wide enough, other boxes never. */
+/*
+ * Boxes of inlined functions have dashed borders if they are wide enough. Other boxes never have
+ * them.
+ */
 static void test_inlined_boxes_are_marked(void **state)
 {
 	struct drawn drawn = {.tree = calltree_new()};
@@ -132,7 +135,10 @@ static void test_inlined_boxes_are_marked(void **state)
 		&(struct picture_options){.width = 1048}, drawn.tree), 0);
 	assert_int_equal(
 		scene_init(&drawn.scene, drawn.tree, &drawn.preorder, &drawn.style, ""), 0);
-	/* The root, a with 500 px, b with 490, c with 4, d with 6; legend boxes for two classes. */
+	/*
+	 * Boxes: the root, a with 500 px, b with 490, c with 4, d with 6; and legend boxes of two
+	 * classes.
+	 */
 	assert_int_equal(drawn.scene.box_count, 5 + 2 * 3);
 	for (uint32_t i = 0; i < drawn.scene.box_count; i++) {
 		const struct scene_box *box = &drawn.scene.boxes[i];
@@ -144,7 +150,7 @@ static void test_inlined_boxes_are_marked(void **state)
 	release(&drawn);
 }
 
-/* Paper has no other explanation of colours. */
+/* A printed picture has no tooltips, so a legend must explain the colours if there are several. */
 static void test_colors_are_explained_where_there_are_several(void **state)
 {
 	struct drawn drawn;
@@ -226,7 +232,7 @@ static void test_hostile_notes_end(void **state)
 	draw(&drawn, &(struct picture_options){.notes = notes}, 0, NULL);
 	assert_true(drawn.scene.height_px < 3000);
 	release(&drawn);
-	/* A word wider than the picture, and a byte that is not UTF-8. */
+	/* The notes have a word wider than the picture and a byte that is not UTF-8. */
 	memset(notes, 'W', sizeof(notes) - 1);
 	notes[5] = '\xff';
 	draw(&drawn, &(struct picture_options){.notes = notes, .width = 240, .font_size = 40}, 1,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Many threads begin, query and end scopes at once. Each thread whose scope runs gets its picture,
- * and no call waits for ever. tests/e2e/test_library_scopes.py tests leaving a scope's block.
+ * Many threads begin, query and end scopes at once. Each thread whose scope runs must get its
+ * picture, and no call may wait for ever. tests/e2e/test_library_scopes.py tests a scope that its
+ * block leaves.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +51,7 @@ static int exists(const char *path)
 	return !access(path, F_OK);
 }
 
-/* What one thread found; cmocka's assertions work in the main thread only. */
+/* Results of one thread. cmocka's assertions work in the main thread only. */
 struct found {
 	unsigned number, ran, busy;
 	int wrong; /* line of a failed check, or 0 */
@@ -169,7 +170,10 @@ static void what_cannot_be_written_is_told(void **state)
 	assert_true(last.elapsed_ns > 0 && last.start_wall_s > 0);
 }
 
-/* A scope that ended is forgotten once another ended, because its memory may be reused. */
+/*
+ * A scope that has ended is forgotten when another scope has ended, because its memory may be
+ * reused.
+ */
 static void old_scopes_are_forgotten(void **state)
 {
 	struct flameprof_scope first, second;
@@ -186,7 +190,10 @@ static void old_scopes_are_forgotten(void **state)
 	assert_int_equal(flameprof_scope_end(&first), -ESRCH);
 }
 
-/* Writing the picture is not a cancellation point, and the thread's cancel state is restored. */
+/*
+ * While the picture is written, the thread cannot be cancelled. Afterwards its cancel state is as
+ * before.
+ */
 static void cancelling_is_as_before(void **state)
 {
 	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Servers' answers as a call tree: sums by attempt and run over several servers; damage. */
+/*
+ * Make a call tree from the answers of several servers, with sums by attempt and by run. Damaged
+ * answers are refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +51,7 @@ static void put_weights(uint64_t stack, const uint64_t *numbers, unsigned count)
 		rows_put_uint(&rows, numbers[i], 8);
 }
 
-/* Make one server's stacks: main, and leaf below it. */
+/* Make the stacks of one server: main, which calls leaf. */
 static int begin(void **unused)
 {
 	(void)unused;
@@ -87,7 +90,7 @@ static int place(struct server_weights *weights)
 	return error;
 }
 
-/* Read one server, whose weights have unit 1. */
+/* Put the rows of a server whose weights have the unit 1 into the tree. */
 static int read_all(void)
 {
 	struct server_weights weights = {.unit = 1};
@@ -104,7 +107,7 @@ static const char *name_of(uint32_t node)
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->name;
 }
 
-/* A stack known to two servers becomes one node, with one sample per run. */
+/* A stack that two servers have becomes one node, with one sample per run. */
 static void servers_are_added_up(void **unused)
 {
 	static const struct server_attempt first[] = {{7, 0}, {7, 2}, {0xfffffff0u, 1}};
@@ -131,7 +134,10 @@ static void servers_are_added_up(void **unused)
 
 	assert_int_equal(calltree_nodes(tree), 3);
 	assert_string_equal(name_of(2), "leaf");
-	/* An attempt in two units counts in both; weights of the second unit have the factor 10. */
+	/*
+	 * An attempt that has weights in two units counts in both. Weights of the second unit are
+	 * multiplied by 10.
+	 */
 	assert_int_equal(calltree_node_at(tree, 2)->self, 9 + 6 + 10 * (UINT32_MAX + UINT64_C(4)));
 	assert_int_equal(sums.weight, UINT64_C(7) + UINT32_MAX + 6 + 6);
 	assert_int_equal(sums.unknown, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Sixteen threads call all functions at random: no call waits for ever, nothing is counted twice,
- * and afterwards the profiler works as before. SESSION_STRESS_S: seconds to run, 3 by default.
+ * Sixteen threads call all functions in random order. No call may wait for ever, no weight may be
+ * counted twice, and afterwards the profiler must work as before. The environment variable
+ * SESSION_STRESS_S sets the seconds to run (3 by default).
  */
 #include "session-fixture.h"
 
@@ -129,7 +130,10 @@ static void *call_at_random(void *argument)
 	return NULL;
 }
 
-/* Check that calls are still made. In a deadlock their number stays; on a busy machine it grows. */
+/*
+ * Check that the number of calls still grows. In a deadlock it stays the same; on a busy machine it
+ * grows slowly.
+ */
 static void watch(unsigned seconds)
 {
 	uint64_t before = 0;
@@ -168,13 +172,13 @@ static void sixteen_threads_call_everything(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 	assert_true(starts_done > 3);
 	assert_true(weight_taken > 0);
-	/* All memory of profiles, batches and tables was freed. */
+	/* All memory for profiles, batches and tables must be freed. */
 	assert_int_equal(__atomic_load_n(&pages_mapped_bytes, __ATOMIC_SEQ_CST), bytes);
 	print_message("%llu calls, %llu sessions, weight %llu\n", (unsigned long long)calls_done,
 		(unsigned long long)starts_done, (unsigned long long)weight_taken);
 }
 
-/* After the stress a flush still counts exactly. */
+/* After the stress test a flush must count exactly. */
 static void the_profiler_is_as_good_as_new(void **state)
 {
 	uint64_t taken = 0, truth;
@@ -194,7 +198,7 @@ static void the_profiler_is_as_good_as_new(void **state)
 
 static uint32_t asked; /* atomic */
 
-/* Call functions that take no lock while there is no profiler. */
+/* In a loop: call functions that take no lock, while no profiler runs. */
 static void *ask(void *argument)
 {
 	while (!__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
@@ -207,7 +211,10 @@ static void *ask(void *argument)
 	return argument;
 }
 
-/* Other threads call in during the first start: ThreadSanitizer sees what is published early. */
+/*
+ * Other threads call functions during the first start, so that ThreadSanitizer sees data that is
+ * published too early.
+ */
 static void the_first_start_beside_others(void **state)
 {
 	pthread_t asking;

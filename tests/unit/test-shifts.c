@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Changes found from counts of runs, compared with R's limma 3.54 on the same counts. */
+/*
+ * Changes of functions' weights between old and new runs of a program, computed from counts of
+ * samples and compared with the results of R's limma 3.54.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +18,7 @@
 #define OLD_RUNS  4
 #define FUNCTIONS 7
 
-/* The second function grows, the fifth disappears, the last has too few samples. */
+/* The second function grows, the fifth disappears, and the last has too few samples. */
 static const double grown[FUNCTIONS * RUNS] = {
 	210, 195, 204, 221, 190, 201, 188, 207, /**/
 	48, 55, 61, 40, 90, 84, 97, 101,	/**/
@@ -26,7 +29,10 @@ static const double grown[FUNCTIONS * RUNS] = {
 	2, 1, 0, 3, 1, 2, 1, 0,			/**/
 };
 
-/* Three short old runs and four long ones, the third with a fourth of the others' rate. */
+/*
+ * Counts of three short old runs and four long new runs; the third new run has a fourth of the
+ * others' rate.
+ */
 #define UNEVEN_RUNS	 7
 #define UNEVEN_FUNCTIONS 6
 static const double uneven[UNEVEN_FUNCTIONS * UNEVEN_RUNS] = {
@@ -48,7 +54,7 @@ static void assert_near(double is, double wanted)
 
 static double sizes[RUNS];
 
-/* Make counts; the caller owns the factors. */
+/* Make the counts and compute the runs' scale factors into @log_factors, which the caller owns. */
 static struct shift_counts counts_of(
 	const double *at, size_t functions, unsigned runs, unsigned old_runs, double *log_factors)
 {
@@ -87,7 +93,9 @@ static void factors_are_medians_of_ratios(void **state)
 		assert_near(log_factors[run], wanted_uneven[run]);
 }
 
-/* With two functions, it is unknown which one moved, so there are no factors. */
+/*
+ * If there are only two functions, it is unknown which of them changed, so the runs get no factors.
+ */
 static void two_functions_have_no_factors(void **state)
 {
 	const double at[] = {600, 610, 780, 790, 400, 390, 405, 395};
@@ -101,14 +109,16 @@ static void two_functions_have_no_factors(void **state)
 		assert_true(log_factors[run] == 0);
 	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
 	assert_true(fabs(shifts[0].change - log(1.3)) < 0.02 && fabs(shifts[1].change) < 0.02);
-	/* Many functions with too few samples give factors as a group. */
+	/* Many functions with too few samples each still determine the factors together. */
 	for (int i = 0; i < 50 * 4; i++)
 		light[i] = i % 4 < 2 ? 10 : 20;
 	counts_of(light, 50, 4, 2, log_factors);
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(2)) < 0.03);
 }
 
-/* A function that doubles does not move the others, although their shares fall. */
+/*
+ * If one function doubles, no other function counts as changed, although the others' shares fall.
+ */
 static void what_doubles_moves_nothing_else(void **state)
 {
 	double at[6 * 4], log_factors[4];
@@ -120,14 +130,14 @@ static void what_doubles_moves_nothing_else(void **state)
 	counts_of(at, 6, 4, 2, log_factors);
 	for (int run = 0; run < 4; run++)
 		assert_true(fabs(log_factors[run]) < 0.002);
-	/* A run that is slower in all functions is corrected by its factor. */
+	/* If a run is slower in all functions, its factor corrects this. */
 	for (int i = 0; i < 6; i++)
 		at[i * 4 + 3] *= 1.5;
 	counts_of(at, 6, 4, 2, log_factors);
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(1.5)) < 0.01);
 }
 
-/* If most functions changed, factors are found within each side only. */
+/* If most functions changed between the sides, factors are computed only within each side. */
 static void what_most_lacks_is_no_measure(void **state)
 {
 	double at[7 * 6], log_factors[6];
@@ -172,7 +182,7 @@ static void assert_shifts(const struct shift *shifts, const struct wanted *wante
 	}
 }
 
-/* Variances follow fitFDist()'s trend, then Smyth's moderated t. */
+/* Compare with limma: variances by the trend of fitFDist(), then Smyth's moderated t. */
 static void shifts_are_those_of_limma(void **state)
 {
 	static const struct wanted wanted[] = {
@@ -199,7 +209,7 @@ static void shifts_are_those_of_limma(void **state)
 	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.277803165);
 }
 
-/* Fit with the runs' precisions as lmFit()'s weights. */
+/* Compare with limma: the runs' precisions are the weights of lmFit(). */
 static void uneven_runs_are_weighted_as_limma_does(void **state)
 {
 	static const struct wanted wanted[] = {
@@ -241,7 +251,7 @@ static void holms_levels_are_stepwise(void **state)
 	assert_int_equal(shifts_holm(p, 0, 0.05, level), 0);
 }
 
-/* With one run per side, changes are compared with an assumed dispersion. */
+/* If each side has one run, changes are compared with an assumed dispersion. */
 static void one_run_each_is_held_against_usual_dispersion(void **state)
 {
 	const double at[] = {400, 400, 400, 430, 300, 330, 200, 500, 360, 0};
@@ -258,7 +268,7 @@ static void one_run_each_is_held_against_usual_dispersion(void **state)
 	assert_false(shift_alone(at, 2, 1).is_tested);
 }
 
-/* A run of a tenth of the length has a tenth of the precision. */
+/* A run that is ten times shorter has a tenth of the precision. */
 static void a_short_run_knows_little(void **state)
 {
 	const double at[] = {40, 600, 40, 400, 40, 300, 4, 40};
@@ -276,7 +286,10 @@ static void a_short_run_knows_little(void **state)
 		    fabs(shifts[3].new_mean - shifts[3].old_mean));
 }
 
-/* Logarithms alone would allow any change of a function that only some runs have. */
+/*
+ * For a function that only some runs have, a bound computed from logarithms alone would allow any
+ * change.
+ */
 static void what_some_runs_have_moved_by_what_it_has(void **state)
 {
 	double at[5 * 8], log_factors[8], low, high;
@@ -295,13 +308,15 @@ static void what_some_runs_have_moved_by_what_it_has(void **state)
 	shift_interval(&shifts[4], 0.01, &low, &high);
 	assert_true(exp(high) * shifts[4].old_mean > 1000);
 	assert_true(shift_bound(&shifts[4], 3) > 80 && shift_bound(&shifts[4], 3) < 200);
-	/* For a function that all runs have, the bound by logarithms is the smaller one. */
+	/*
+	 * For a function that all runs have, the bound computed from logarithms is the smaller one.
+	 */
 	shift_interval(&shifts[0], 0.01, &low, &high);
 	assert_true(shift_bound(&shifts[0], student_quantile(0.01, shifts[0].df)) <=
 		    expm1(fmax(high, -low)) * 650);
 }
 
-/* Counts without variance, and too few functions for a trend, give finite results. */
+/* Counts without variance, and too few functions for a trend, must give finite results. */
 static void degenerate_counts_are_survived(void **state)
 {
 	const double equal[] = {100, 100, 100, 100, 60, 60, 60, 60};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Signatures of random function types: functions are called through stubs made for the result of
- * FLAMEPROF_SIGNATURE(), and must get the same arguments as in a direct call.
+ * Signatures of random function types. Each function is called through a stub that is made with
+ * FLAMEPROF_SIGNATURE() of its type, and must get the same arguments as in a direct call.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -16,7 +16,10 @@
 #include "libprof/flameprof_signature.h"
 #include "libprof/flameprof_vm.h"
 
-/* One letter for each type. Structures have no padding, whose bytes would be undefined. */
+/*
+ * One letter for each type. The structures have no padding, because padding bytes would be
+ * undefined.
+ */
 typedef char c;
 typedef short s;
 typedef int i;
@@ -42,7 +45,7 @@ typedef struct { char a; long b; } __attribute__((packed)) X;
 typedef union { long a; double b; } U;
 typedef void v;
 
-/* The arguments that a function got, one after the other, then its result. */
+/* The arguments that a function received, one after the other, then its result. */
 static struct {
 	unsigned char bytes[2048];
 	size_t count;
@@ -55,7 +58,7 @@ static void note_bytes(const void *bytes, size_t count)
 	noted.count += count;
 }
 
-/* Six bytes of an 80-bit long double are padding. */
+/* Record an 80-bit long double without its six bytes of padding. */
 static void note_long_double(const void *value, size_t count)
 {
 	for (size_t at = 0; at < count; at += sizeof(long double))
@@ -68,7 +71,7 @@ static void note_long_double(const void *value, size_t count)
 
 #define ROOM 80
 
-/* Return bytes that differ for each argument and are ordinary numbers in every type. */
+/* Return bytes that differ for each argument and that are an ordinary number in every type. */
 static const void *value_of(unsigned number)
 {
 	static unsigned char rooms[14][ROOM] __attribute__((aligned(16)));
@@ -101,7 +104,7 @@ static void check(void (*call)(flameprof_function *), flameprof_function *plain,
 	flameprof_arena_free(arena);
 }
 
-/* Functions of twelve arguments; for bind stubs the first one is the payload. */
+/* Functions of twelve arguments. For bind stubs the first argument is the payload. */
 #define FUNCTION(number, R, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12)                     \
 	static __attribute__((noinline)) R function_##number(T1 a1, T2 a2, T3 a3, T4 a4, T5 a5,    \
 		T6 a6, T7 a7, T8 a8, T9 a9, T10 a10, T11 a11, T12 a12)                             \
@@ -128,7 +131,7 @@ static void check(void (*call)(flameprof_function *), flameprof_function *plain,
 			FLAMEPROF_SIGNATURE(function_##number, R, __VA_ARGS__));                   \
 	}
 
-/* Bind if the signature allows it; otherwise check that it is refused. */
+/* Make a bind stub if the signature allows one; otherwise check that it is refused. */
 #define BOUND(number, R, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12)                        \
 	CASE(number, R, T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12)                         \
 	static void call_bound_##number(flameprof_function *function)                              \
@@ -164,7 +167,7 @@ static void check_bound(void (*call)(flameprof_function *), flameprof_function *
 	refused++;
 }
 
-/* Random types; the first cases without aggregates, the others with some. */
+/* Random types. The first cases have no aggregates, the others have some. */
 #define CASES(CASE) \
 	CASE(0, q, f, f, F, l, f, C, l, i, c, F, l, f) \
 	CASE(1, c, f, i, p, p, q, e, i, e, s, d, c, d) \
@@ -280,7 +283,7 @@ void qualified(const volatile l);
 		assert_int_equal(signature.memory_result, memory);                                 \
 	} while (0)
 
-/* Results counted by hand from the calling conventions. */
+/* The expected numbers were counted by hand from the calling conventions. */
 static void test_words_are_counted(void **state)
 {
 	(void)state;
@@ -293,7 +296,7 @@ static void test_words_are_counted(void **state)
 	EXPECT(WORDS(6, 0), 2, 0, longer, L, i, L, l, C);
 	EXPECT(WORDS(11, 1), WORDS(FLAMEPROF_SIGNATURE_UNKNOWN, 9), 0, larger, void, W, l, l, l, l,
 		l, l, l, l);
-	/* An upper bound: both aggregates may be on the stack. */
+	/* The result is an upper bound, because both aggregates may be on the stack. */
 	EXPECT(4, FLAMEPROF_SIGNATURE_UNKNOWN, 0, pairs, void, P, V);
 	EXPECT(0, 1, 0, qualified, void, l);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Values that FLAMERUN_SNAPSHOT may have, and messages about other values. */
+/*
+ * The values that the environment variable FLAMERUN_SNAPSHOT may have, and the messages about other
+ * values.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -138,7 +141,7 @@ static void numbers_have_bounds(void **state)
 	}
 }
 
-/* A variable's value is not searched for placeholders. */
+/* Placeholders in the value of a variable are not replaced again. */
 static void placeholder_are_filled_once(void **state)
 {
 	char host[256] = "", expected[PATH_MAX];
@@ -158,7 +161,10 @@ static void placeholder_are_filled_once(void **state)
 	refuses("output=%q.svg", -EINVAL, "'%q.svg' is none of %p");
 	refuses("output=%{", -EINVAL, "none of");
 	refuses("output=", -EINVAL, "no name");
-	/* The variable is read at program start; it may have changed by the time of the signal. */
+	/*
+	 * A placeholder's variable is read when the program starts, because it may have changed
+	 * when the signal arrives.
+	 */
 	setenv("NAME", "then", 1);
 	reads("output=/x/%{NAME}");
 	setenv("NAME", "now", 1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Profiles in the spool come out unchanged, for the same store only; truncated files never do. */
+/*
+ * Profiles are read from the spool folder unchanged, and only for the store for which they were
+ * written. Truncated files are never read.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +20,7 @@
 static const struct store_address here = {.hosts = 1, .host = {"db:8123"}, .database = "one"};
 static const struct store_address elsewhere = {.hosts = 1, .host = {"db:8123"}, .database = "two"};
 
-/* All numbers differ, and need all their bytes. */
+/* Make a profile in which all numbers differ and need all their bytes. */
 static void make_profile(struct store_profile *profile)
 {
 	*profile = (struct store_profile){.id = "0123456789abcdef0123456789abcdef",

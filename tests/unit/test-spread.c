@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Variation between runs, compared with sums computed by hand. */
+/* The variation between runs, compared with sums computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "render/spread.h"
 
-/* A run in which outer calls inner; late is at the root. */
+/* Make the tree of one run: outer calls inner, and late is at the root. */
 static struct calltree *run_of(uint64_t outer, uint64_t inner, uint64_t late)
 {
 	struct calltree *tree = calltree_new();
@@ -78,7 +78,7 @@ static void shares_differ(void **state)
 	spread_free(spread);
 }
 
-/* A run without samples has times but no shares. */
+/* A run without samples counts for times but not for shares. */
 static void a_run_without_samples_is_in_no_share(void **state)
 {
 	struct spread *spread = spread_new();
@@ -115,7 +115,7 @@ static void what_is_put_is_found(void **state)
 	spread_free(spread);
 }
 
-/* Times have as many decimals as show two digits of the deviation. */
+/* Times are shown with as many decimals as are needed for two digits of the deviation. */
 static void times_are_told(void **state)
 {
 	struct spread *spread = spread_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Walk from outside the stack of a child that stands still at a known depth. Our core and libunwind
- * must find equal frames, and as many as the child made.
+ * Walk the stack of a stopped child from outside, at a known depth. Our core and libunwind must
+ * find equal frames, and as many as the child made.
  */
 #include <elf.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ struct fixture {
 	uint64_t ours[WIRE_MAX_DEPTH], theirs[WIRE_MAX_DEPTH];
 };
 
-/* Start and stop a child. Returns -1 if it cannot be traced, as under qemu-user. */
+/* Start a child and stop it. Returns -1 if the child cannot be traced, as under qemu-user. */
 static int stop_child(struct fixture *fixture)
 {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
@@ -110,7 +110,7 @@ static struct stackwalk walk_of(struct fixture *fixture)
 		.memory = &fixture->memory};
 }
 
-/* Return how many frames are in descend(). */
+/* Return the number of frames that are in descend(). */
 static unsigned count_descends(struct fixture *fixture, const uint64_t *frames, unsigned count)
 {
 	struct unwind_module module;
@@ -158,7 +158,7 @@ static void test_libunwind_agrees(void **state)
 		assert_int_equal(fixture->ours[i], fixture->theirs[i]);
 }
 
-/* A stack pointer that leads nowhere ends the walk, without a fault. */
+/* If the stack pointer leads nowhere, the walk ends without a fault. */
 static void test_registers_that_lie(void **state)
 {
 	struct fixture *fixture = *state;

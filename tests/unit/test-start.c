@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* The beginning of a session: settings and their ranges, ceilings, allocations that fail. */
+/* The start of a session: options and their ranges, limits on memory, and allocations that fail. */
 #include "session-fixture.h"
 
 #include "libprof/profile/lookup.h"
@@ -75,7 +75,10 @@ static void what_is_unknown_is_refused(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 }
 
-/* Burn CPU time at @depth calls. Empty the ring before: samples of the way down may fill it. */
+/*
+ * Use CPU time at @depth nested calls. First empty the ring, which the samples of the way down may
+ * fill.
+ */
 static __attribute__((noinline)) void descend(unsigned depth)
 {
 	volatile char frame[16] = {0};
@@ -90,7 +93,10 @@ static __attribute__((noinline)) void descend(unsigned depth)
 	frame[0]++;
 }
 
-/* Return the frames of the deepest stack. Check that every stack that was cut has @limit frames. */
+/*
+ * Return the number of frames of the deepest stack. Check that every stack that was cut has @limit
+ * frames.
+ */
 static unsigned deepest(const struct flameprof_profile *profile, unsigned limit)
 {
 	struct flameprof_stack stack;
@@ -127,8 +133,8 @@ static void depth_is_what_was_asked_for(void **state)
 	(void)state;
 	skip_under_tsan();
 	/*
-	 * Use a low rate: if walks take longer than a period, as under qemu-user, nothing else
-	 * runs.
+	 * Use a low rate. If a walk takes longer than a period, as under qemu-user, the program
+	 * does nothing but walk.
 	 */
 	options.rate = 500;
 	options.depth = 10;
@@ -142,7 +148,10 @@ static void depth_is_what_was_asked_for(void **state)
 	assert_int_equal(deepest_with(&options, 509), 509);
 }
 
-/* The worker is held up, so the ring is not emptied. */
+/*
+ * Keep the worker thread from emptying the ring: the ring must then hold ring_bytes and drop the
+ * rest.
+ */
 static void a_ring_holds_what_it_may(void **state)
 {
 	struct flameprof_options options = often;
@@ -193,14 +202,16 @@ static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 	truth -= counts.dropped[FLAMEPROF_DROP_QUEUE].weight;
 	counts = diagnostics();
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, truth);
-	/* Reading the counters has reset them. */
+	/* Reading the counters before has reset them. */
 	counts = diagnostics();
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, 0);
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].batches, 0);
 	assert_int_equal(counts.high_water_bytes, 0);
 }
 
-/* Run a session with the @nth allocation failing. Returns 1 if there was such an allocation. */
+/*
+ * Run a session in which allocation number @nth fails. Returns 1 if there was such an allocation.
+ */
 static int live_with_failure(uint32_t nth)
 {
 	struct flameprof_profile *profile = NULL;
@@ -221,7 +232,10 @@ static int live_with_failure(uint32_t nth)
 		if (!error)
 			taken += take_weight(profile);
 		else if (error == -ENOMEM)
-			/* The next profile or names got no memory; a later flush can succeed. */
+			/*
+			 * There was no memory for the next profile or for names; a later flush can
+			 * succeed.
+			 */
 			assert_true(flameprof_status() == FLAMEPROF_NO_MEMORY ||
 				    flameprof_status() == FLAMEPROF_RUNNING);
 		else

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* The end of a session: by flameprof_stop(), at its time limit, beside flushes; starting again. */
+/*
+ * The end of a session: by flameprof_stop(), at its time limit, and while flushes wait; then a new
+ * start.
+ */
 #include "session-fixture.h"
 
 #include <signal.h>
@@ -24,7 +27,10 @@ static void *flush_without_limit(void *argument)
 	return NULL;
 }
 
-/* The worker is held up and answers no flush, so only the stop can wake the flush. */
+/*
+ * The worker thread is kept busy and completes no flush, so only flameprof_stop() can wake the
+ * flush.
+ */
 static void a_stop_wakes_pending_flushes_at_once(void **state)
 {
 	struct flameprof_profile *profile = NULL;
@@ -51,7 +57,7 @@ static void a_stop_wakes_pending_flushes_at_once(void **state)
 	assert_int_equal(flameprof_start(&often), -EBUSY);
 	assert_int_equal(flameprof_flush(&profile, 0), -ESRCH);
 	pthread_mutex_unlock(&session.counts_lock);
-	/* The stop that timed out has taken no samples. */
+	/* The call of flameprof_stop() that timed out must not have taken samples. */
 	weight = stop_weight();
 	assert_int_equal(weight + dropped_meanwhile(), truth);
 	assert_true(weight > 20);
@@ -85,7 +91,7 @@ static void one_thread_stops(void **state)
 	assert_int_equal(flameprof_active(), 0);
 }
 
-/* The worker must not stop the session, because it would wait for itself. */
+/* The worker thread must not stop the session, because it would wait for itself. */
 static void the_worker_can_not_stop(void **state)
 {
 	int32_t worker;
@@ -107,7 +113,7 @@ static void a_forgotten_profiler_ends(void **state)
 	uint64_t begin_ns, truth, weight;
 
 	(void)state;
-	/* A thread that runs for a twentieth of this time has a hundred expiries. */
+	/* A thread that runs for a twentieth of this time has a hundred timer expiries. */
 	options.max_span_ms = 400;
 	begin_ns = now_ns();
 	assert_int_equal(flameprof_start(&options), 0);
@@ -146,7 +152,10 @@ static void starts_again_a_hundred_times(void **state)
 			pause_ms(1);
 		truth = delivered();
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
-		/* Nothing of an earlier session is counted. Full rings may drop some samples. */
+		/*
+		 * Nothing of an earlier session may be counted. Some samples may be dropped because
+		 * rings were full.
+		 */
 		counts = diagnostics();
 		assert_int_equal(info_of(profile).weight, counts.recorded_weight);
 		assert_int_equal(counts.recorded_weight + dropped_weight(&counts), truth);
@@ -155,7 +164,10 @@ static void starts_again_a_hundred_times(void **state)
 	burner_end(&burner);
 }
 
-/* The kernel checks CPU timers at its tick: all time of a shorter session is due at its end. */
+/*
+ * The kernel checks CPU timers only at its timer tick, so all CPU time of a shorter session is
+ * credited at the session's end.
+ */
 static void what_is_due_at_the_end_is_credited(void **state)
 {
 	const struct flameprof_options by_cpu = {.rate = 10000};
@@ -188,7 +200,10 @@ static void host_handler(int number)
 	__atomic_fetch_add(&host_calls, 1, __ATOMIC_RELAXED);
 }
 
-/* Send an expiry to this thread as the kernel does, for claim @generation of the entry. */
+/*
+ * Send a timer expiry to this thread as the kernel does, for the claim @generation of the thread's
+ * table entry.
+ */
 static void send_expiry(const struct sampler_thread *thread, uint32_t generation)
 {
 	siginfo_t info = {.si_signo = SIGVTALRM, .si_code = SI_TIMER};
@@ -199,7 +214,10 @@ static void send_expiry(const struct sampler_thread *thread, uint32_t generation
 		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGVTALRM, &info), 0);
 }
 
-/* The signal may be blocked for longer than a session, and arrive in a later claim of the entry. */
+/*
+ * The sampling signal may be blocked for longer than a session and arrive when the thread's table
+ * entry was claimed again. It must not be recorded.
+ */
 static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 {
 	const struct flameprof_options seldom = {.rate = 1};
@@ -212,7 +230,7 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	assert_int_equal(flameprof_start(&seldom), 0);
 	thread = sampler_thread_self();
 	assert_non_null(thread);
-	/* Stop the thread's own timer meanwhile. */
+	/* Stop the thread's own timer during the test. */
 	assert_int_equal(arch_syscall4(SYS_timer_settime, thread->timer, 0, &never, NULL), 0);
 	before = delivered();
 	send_expiry(thread, thread->generation - 1);
@@ -220,7 +238,10 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	send_expiry(thread, thread->generation);
 	assert_int_equal(delivered(), before + 1);
 	stop_weight();
-	/* No session and no other handler: without ours the signal would kill the program. */
+	/*
+	 * There is no session and no other handler. If our handler were gone too, the signal would
+	 * kill the program.
+	 */
 	send_expiry(thread, thread->generation);
 }
 
@@ -237,7 +258,7 @@ static void the_programs_own_signal_comes_through(void **state)
 		burn_ms(1);
 	}
 	stop_weight();
-	/* The kernel keeps at most one pending SIGVTALRM of a kind, so some signals merge. */
+	/* The kernel keeps at most one pending SIGVTALRM per kind, so some of the signals merge. */
 	assert_in_range(__atomic_load_n(&host_calls, __ATOMIC_RELAXED), 10, 20);
 	host_calls = 0;
 	raise(SIGVTALRM);
@@ -266,7 +287,10 @@ static void another_profiler_is_left_alone(void **state)
 	sigaction(SIGVTALRM, &before, NULL);
 }
 
-/* Change the handler by raw system call, as a program without the interposers does. */
+/*
+ * Change the handler by a direct system call, as a program does that avoids the library's
+ * interposers.
+ */
 static void a_signal_taken_away_ends_the_session(void **state)
 {
 	struct {

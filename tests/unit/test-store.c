@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Add samples to a profile, read them back, and compare with a simple count; damaged samples. */
+/*
+ * Add samples to a profile, read them back, and compare them with a simple count. Also damaged
+ * samples.
+ */
 #include "tests/unit/store-fixture.h"
 
 #include <errno.h>
@@ -56,13 +59,13 @@ static void how_a_frame_was_found_does_not_matter(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Find another frame that has @frame's hash below a parent with hash 0. */
+/* Find another frame whose hash below a parent with hash 0 equals that of @frame. */
 static uint64_t collide(uint64_t frame, uint64_t nth)
 {
 	const uint64_t multiplier = 0x9e3779b97f4a7c15ULL;
 	uint64_t inverse = multiplier, other;
 
-	/* Newton's method doubles the right bits: 3, 6, ... 96. */
+	/* Newton's method doubles the number of correct bits: 3, 6, ... 96. */
 	for (unsigned i = 0; i < 5; i++)
 		inverse *= 2 - multiplier * inverse;
 	assert_int_equal(inverse * multiplier, 1);
@@ -118,7 +121,7 @@ static void threads_stay_apart(void **state)
 	batch_store(&maker, p);
 	batch_begin(&maker, 11, "second");
 	batch_add(&maker, 2, 1, FRAMES(2, 1));
-	/* A third thread reuses the tid of the first. */
+	/* A third thread has the tid of the first thread, which has ended. */
 	maker.batch->tid = 10;
 	batch_add(&maker, 3, 4, FRAMES(2, 1));
 	batch_store(&maker, p);
@@ -166,7 +169,10 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	batch_add(&maker, 1, 3, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_add(&maker, 1, 1, FRAMES(2, 1))->end = WIRE_END_LOST;
 	batch_add(&maker, 1, 4, NULL, 0)->kind = WIRE_KIND_CREDIT;
-	/* Credit of another thread does not go to this thread's last stack. */
+	/*
+	 * Credit (CPU time found at a thread's end) of another thread must not go to this thread's
+	 * last stack.
+	 */
 	batch_add(&maker, 2, 8, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_store(&maker, p);
 	assert_int_equal(info_of(p).stacks, 4);
@@ -180,7 +186,10 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	assert_int_equal(frames[0].address, 2);
 	assert_int_equal(stack_at(p, 3).thread, 1);
 	assert_int_equal(stack_at(p, 3).frames, 0);
-	/* A stack of credit is not a last stack: further credit goes to the stack before it. */
+	/*
+	 * A stack of credit does not become the last stack: more credit goes to the stack before
+	 * it.
+	 */
 	batch_begin(&maker, 10, "worker");
 	batch_add(&maker, 1, 1, NULL, 0)->kind = WIRE_KIND_CREDIT;
 	batch_store(&maker, p);
@@ -269,7 +278,7 @@ static void damage_ends_a_batch_and_is_counted(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Check that each stack and each node exists once and is found by its hash. */
+/* Check that each stack and each node exists only once and is found by its hash. */
 static void assert_found_again(const struct flameprof_profile *p)
 {
 	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
@@ -289,7 +298,7 @@ static void assert_found_again(const struct flameprof_profile *p)
 	free(hashes);
 }
 
-/* Compare with the records themselves. */
+/* Add random stacks and compare the profile with the records from which it was made. */
 static void many_random_stacks_come_back(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(64 * MIB);

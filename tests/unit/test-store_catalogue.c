@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Read control records into the catalogue, and from there into profiles whose stacks use them. */
+/*
+ * Read control records into the catalogue of names, and use the names in profiles whose stacks
+ * refer to them.
+ */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <dlfcn.h>
@@ -143,7 +146,7 @@ static void a_profile_gets_what_its_stacks_name_and_no_more(void **state)
 	sample(f, FRAMES(CODE(1142), WIRE_FRAME(3, 0x40), WIRE_FRAME(1, 0x10020), 0xabc,
 			 WIRE_FRAME(9, 5), WIRE_FRAME(WIRE_MODULE_OVER, 5), CODE(1200)));
 	assert_int_equal(store_resolve(f->profile, f->catalogue), 0);
-	/* Modules are in order of their first use, from the root. */
+	/* Modules are in the order of their first use in a stack, from the root. */
 	assert_int_equal(count_modules(f), 2);
 	assert_int_equal(flameprof_profile_module(f->profile, 0, &module), 0);
 	assert_string_equal(module.path, "/bin/a");
@@ -216,7 +219,10 @@ static void code_is_found_in_whatever_order_it_came(void **state)
 		assert_int_equal(got[i].address, 0x1003);
 	}
 	assert_int_equal(store_catalogue_lost(f->catalogue), 0);
-	/* Announcing a function again changes nothing; overlapping and empty ranges are refused. */
+	/*
+	 * Reporting a function a second time changes nothing. Overlapping and empty ranges are
+	 * refused.
+	 */
 	announce_code(f, 5000, 10, 0x1000, "again");
 	announce_code(f, 5005, 1, 0x1000, "inside");
 	announce_code(f, 4990, 11, 0x1000, "into");
@@ -276,7 +282,7 @@ static void lies_are_harmless(void **state)
 	flameprof_profile_module(f->profile, 0, &got);
 	assert_string_equal(got.path, "/h");
 	assert_int_equal(store_catalogue_lost(f->catalogue), 4);
-	/* A record length that leads nowhere ends the reading. */
+	/* If a record's length leads nowhere, reading ends there. */
 	announce(f, 6, 0x10000, 0, "/i")->control.word = 12 << 8 | WIRE_CONTROL_MODULE;
 	announce(f, 7, 0x10000, 0, "/j");
 	assert_int_equal(read_control(f), 0);
@@ -332,7 +338,7 @@ static void failing_memory_loses_names_only(void **state)
 				catalogue, f->arena, SLOT, f->profile), 120);
 			store_resolve(f->profile, catalogue);
 			pages_fail_in = 0;
-			/* An allocation that failed may succeed the next time. */
+			/* The allocation that failed may succeed the next time. */
 			if (!store_catalogue_lost(catalogue)) {
 				assert_int_equal(store_resolve(f->profile, catalogue), 0);
 				assert_int_equal(count_modules(f), 40);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* At its memory ceiling a profile drops whole samples and counts them; the sums stay right. */
+/* At its memory limit a profile drops whole samples and counts them. Its sums stay correct. */
 #include "tests/unit/store-fixture.h"
 
 static void a_ceiling_of_one_byte_holds_nothing(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The segments of mapped modules, read from their headers in memory. */
+/* Read the segments of mapped modules from their ELF headers in memory. */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,10 @@
 #include "tests/unit/deny.h"
 #include "tests/unit/in-child.h"
 
-/* Compare segments_read() of this program and libc with /proc/self/maps. */
+/*
+ * Compare the segments that segments_read() finds with /proc/self/maps, for this program and its
+ * libraries.
+ */
 static int check_mapped(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct names_module module = {.number = 1, .bias = info->dlpi_addr};
@@ -61,7 +64,7 @@ static void segments_are_as_the_kernel_mapped_them(void **state)
 	unsigned seen = 0;
 
 	(void)state;
-	/* Under qemu-user a process cannot read its own memory by system call. */
+	/* Under qemu-user a process cannot read its own memory by process_vm_readv(2). */
 	if (getenv("TEST_EMULATED"))
 		skip();
 	dl_iterate_phdr(check_mapped, &seen);

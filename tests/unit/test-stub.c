@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Stubs as their callers use them: every class of arguments and results passes through call and
- * bind stubs; payload and name can be looked up; freed slots are reused.
+ * Stubs as their callers use them: arguments and results of every class pass through call stubs and
+ * bind stubs, payload and name can be looked up, and the memory of freed stubs is reused.
  */
 #include <complex.h>
 #include <errno.h>
@@ -130,7 +130,7 @@ static _Complex double turn_double(_Complex double a)
 	return a * 1i;
 }
 
-/* st0, st1 and 16-byte stack words on x86_64, vector registers on aarch64. */
+/* On x86_64, results in st0 and st1, and 16-byte stack arguments; on aarch64, vector registers. */
 static void test_long_double_and_complex(void **state)
 {
 	(void)state;
@@ -209,7 +209,7 @@ static void test_stack_words(void **state)
 	(void)state;
 	assert_int_equal(CALL(eight, .stack_words = 2)(1, 2, 3, 4, 5, 6, 7, 8),
 		eight(1, 2, 3, 4, 5, 6, 7, 8));
-	/* Copying more stack words than there are is harmless, up to the maximum. */
+	/* Copying more stack words than there are arguments is harmless, up to the maximum. */
 	for (unsigned words = 14; words <= 64; words++) {
 		flameprof_arena_free(arena);
 		assert_int_equal(CALL(twenty, .stack_words = words)(TWENTY()), expected);
@@ -384,7 +384,10 @@ static void test_bound_variable_arguments(void **state)
 {
 	double (*sum_variable)(int, ...);
 
-	/* The payload becomes the first argument, whose low half is the count. */
+	/*
+	 * The stub inserts the payload as first argument; its low half is the count of the
+	 * function.
+	 */
 	(void)state;
 	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_BIND,
 				 (flameprof_function *)sum_of, NULL),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Stacks at every instruction of stubs and of their targets: by the core with call-frame
- * information, by frame pointers where their chain is complete, by flameprof_backtrace(), and by
- * libgcc after registration.
+ * Walk the stack at every instruction of stubs and of their targets: by the unwinding core with
+ * call-frame information, by frame pointers if their chain is complete, by flameprof_backtrace(),
+ * and by libgcc after the stubs are registered.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,13 +51,13 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *unwind, void *argume
 	int exact;
 	uintptr_t pc = _Unwind_GetIPInfo(unwind, &exact);
 
-	/* libgcc's last step, out of the start code, returns a frame with pc 0. */
+	/* libgcc's last step, out of the program's start code, returns a frame with pc 0. */
 	if (pc && stack->frames < STEP_FRAMES)
 		stack->pc[stack->frames++] = exact ? pc : pc - 1;
 	return _URC_NO_REASON;
 }
 
-/* libgcc starts in this handler; skip its frames up to the interrupted one. */
+/* Walk with libgcc. It starts in this handler, so skip its frames up to the interrupted one. */
 static void walk_libgcc(const ucontext_t *context, struct step_stack *stack)
 {
 	uintptr_t pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
@@ -83,14 +83,17 @@ static void walk_ours(const ucontext_t *context, struct step_stack *stack)
 	}
 }
 
-/* Follow rbp from code that has set it up: [rbp] is the next rbp, [rbp + 8] the return address. */
+/*
+ * If the interrupted code has set up rbp, follow the frame pointers: [rbp] is the next rbp, [rbp +
+ * 8] the return address.
+ */
 static void check_frame_pointers(enum step_place place, const ucontext_t *context)
 {
 	uintptr_t rsp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	uintptr_t *rbp = (uintptr_t *)context->uc_mcontext.gregs[REG_RBP];
 	struct step_stack none = {0};
 
-	/* The stub's frame is directly below its return address. */
+	/* The stub's frame record lies directly below its return address. */
 	if (place >= STEP_IN_TARGET && (uintptr_t)rbp != step_sp - 8)
 		rbp = (uintptr_t *)*rbp;
 	if ((uintptr_t)rbp != step_sp - 8)
@@ -147,7 +150,9 @@ static void check_shape(const struct step_shape *shape)
 	assert_true(steps_in_target >= 8);
 	assert_true(step_slow_is_whole(shape));
 	assert_int_equal(step_complaints, 0);
-	/* All instructions but `ret` and the three before rbp is set. */
+	/*
+	 * The chain is complete at all instructions except `ret` and the three before rbp is set.
+	 */
 	assert_true(chains >= shape->instructions - 4 + steps_in_target - 2);
 	step_outer_known = 0;
 }
@@ -161,7 +166,7 @@ static void test_every_shape(void **state)
 	}
 }
 
-/* With a warm cache, through another stub with the same code: rows are shared, frames are not. */
+/* Step through other stubs with the same code. They share cached unwind rows but not frames. */
 static void test_other_stubs_of_the_same_rows(void **state)
 {
 	for (unsigned i = 0; i < 3; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Unwind at every instruction of stubs on CPUs that cannot be stopped after each instruction. A
- * small interpreter runs the instructions, which also checks their encodings against their
- * comments. After each one the core must find the caller and its registers.
+ * Unwind at every instruction of stubs on CPUs without a trap flag. A small interpreter executes
+ * the instructions, which also checks that their encodings agree with their comments. After each
+ * instruction the unwinding core must find the caller and its registers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #if ARCH_DWARF_FP == 29 /* aarch64's instructions */
 
-/* return address of the stub; in no module */
+/* return address of the stub; it is in no module */
 #define CALLER  0x5550000000010000u
 #define FP      29
 #define LR      30
@@ -35,7 +35,7 @@ struct machine {
 	uint64_t x[32]; /* x31 is sp */
 	uintptr_t pc;
 	int called;  /* the target was called */
-	/* the slow half of the check was called */
+	/* arch_intercept_slow() was called */
 	int checked;
 	int returned;
 };
@@ -71,7 +71,10 @@ static uint64_t *word_at(uint64_t address)
 	return (uint64_t *)at;
 }
 
-/* Check the target's arguments, then overwrite all registers that a function may overwrite. */
+/*
+ * Check the arguments that the target gets, then overwrite all registers that a function may
+ * overwrite.
+ */
 static void call_target(void)
 {
 	unsigned from = bound ? 0 : 1;
@@ -88,7 +91,9 @@ static void call_target(void)
 	machine.called = 1;
 }
 
-/* Check that the original has returned and that a tick is due. */
+/*
+ * In place of arch_intercept_slow(): check that the original has returned and that a tick is due.
+ */
 static void call_slow(void)
 {
 	assert_true(machine.called && flameprof_interrupt_ticks);
@@ -107,7 +112,9 @@ static void call_function(uint64_t function)
 	call_target();
 }
 
-/* Run an instruction of an intercept's check. Returns 0 if it is another one. */
+/*
+ * Execute an instruction of an intercept stub's check. Returns 0 if @code is another instruction.
+ */
 static int run_one_of_the_check(uint32_t code)
 {
 	uint64_t *x = machine.x;
@@ -178,7 +185,7 @@ static void run_one(void)
 	}
 }
 
-/* Expect two frames: the stub, and its caller with its registers. */
+/* Check that a walk finds two frames: the stub, and the stub's caller with its registers. */
 static void check_state(const struct machine *start)
 {
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 512)};
@@ -220,7 +227,7 @@ static unsigned run_code(flameprof_function *stub)
 	assert_true(machine.called);
 	assert_int_equal(machine.pc, CALLER);
 	assert_int_equal(machine.x[0], 42);
-	/* Registers that a function must preserve are preserved. */
+	/* Registers 19 to 31 except LR must have their values from before the call. */
 	for (unsigned i = 19; i < 32; i++)
 		if (i != LR)
 			assert_int_equal(machine.x[i], start.x[i]);
@@ -282,7 +289,10 @@ static void test_every_shape(void **state)
 	assert_int_equal(run_stub(FLAMEPROF_STUB_BIND,
 				 (struct flameprof_signature){.integer_arguments = 3}),
 		9 + 3);
-	/* Two arguments on the stack: the last register's, and the caller's first stack word. */
+	/*
+	 * Two arguments are on the stack: the one that the payload pushed out of the last register,
+	 * and the caller's first stack word.
+	 */
 	integers_expected = 8;
 	words_expected = 2;
 	assert_int_equal(run_stub(FLAMEPROF_STUB_BIND, (struct flameprof_signature){
@@ -294,7 +304,7 @@ static void test_every_shape(void **state)
 
 #else
 
-/* On CPUs with a trap flag, test-stub_singlestep.c tests this. */
+/* On CPUs with a trap flag, test-stub_singlestep.c tests this with the real instructions. */
 static void test_every_shape(void **state)
 {
 	struct unwind_walk walk;

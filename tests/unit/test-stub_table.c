@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* The table of share/examples/lua that maps functions to stubs, compared with a list. */
+/*
+ * The hash table of share/examples/lua that maps functions to stubs, compared with a simple list.
+ */
 #include "share/examples/lua/stub_table.c"
 
 #include <setjmp.h>
@@ -14,7 +16,7 @@
 
 static const struct lua_proto *address(size_t index)
 {
-	/* Addresses as of an allocator; the first would be NULL. */
+	/* Return addresses such as an allocator's; index 0 must not become NULL. */
 	return (const struct lua_proto *)((index + 1) * 128);
 }
 
@@ -35,7 +37,7 @@ static void check(const struct stub_table *table, char *const *there)
 		assert_ptr_equal(stub->name, there[i]);
 	}
 	assert_int_equal(table->used, used);
-	/* The used slots are exactly the entries. */
+	/* The used slots of the table are exactly the entries. */
 	for (size_t i = 0; i <= table->mask; i++)
 		used -= table->places[i].proto != NULL;
 	assert_int_equal(used, 0);
@@ -51,7 +53,10 @@ static void test_as_a_list(void **state)
 	(void)state;
 	assert_int_equal(stub_table_init(&table), 0);
 	for (size_t round = 0; round < ROUNDS; round++) {
-		/* Up to half full, then almost empty: the table grows, and clusters break up. */
+		/*
+		 * The rounds alternate between half full and almost empty, so that the table grows
+		 * and clusters break up.
+		 */
 		size_t span = round / 1000 % 2 ? ADDRESSES : ADDRESSES / 4, i;
 
 		random ^= random << 13;
@@ -76,7 +81,7 @@ static void test_as_a_list(void **state)
 	stub_table_release(&table);
 }
 
-/* Searches wrap around from the last slot to the first. */
+/* Searches continue from the last slot at the first one. */
 static void test_around_the_end(void **state)
 {
 	const struct lua_proto *last[8];

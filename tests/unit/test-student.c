@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Student's t and related functions, compared with R 4.2. */
+/* Student's t distribution and related functions, compared with R 4.2. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,10 @@ static void assert_near(double is, double wanted)
 		fail_msg("%.12g, not %.12g", is, wanted);
 }
 
-/* 2 * pt(-2.5, 3.7), and known cases: df 1 is Cauchy's distribution, infinity the normal one. */
+/*
+ * The first value is R's 2 * pt(-2.5, 3.7). With df 1 the distribution is Cauchy's, with infinite
+ * df the normal one.
+ */
 static void tails_are_those_of_r(void **state)
 {
 	(void)state;

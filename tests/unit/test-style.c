@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Styles from options: defaults, bounds, and font names that cannot end their quotes. */
+/* Styles made from options: defaults, bounds, and names of fonts that must not end their quotes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include "render/style.h"
 
-/* Returns the style for @options; its palette is released. */
+/* Returns the style for @options, with its palette already released. */
 static struct style style_of(const struct picture_options *options)
 {
 	struct calltree *tree = calltree_new();
@@ -82,12 +82,12 @@ static void test_labels_fit_their_rows(void **state)
 	struct style large = style_of(&(struct picture_options){.font_size = 22});
 
 	(void)state;
-	/* One of the two sizes determines the other. */
+	/* One of the two sizes (font, row) determines the other. */
 	check_px(large.row_px, 36);
 	check_px(large.fonts[FONT_TITLE].size_px, 34);
 	check_px(label_px(&(struct picture_options){.frame_height = 9}), 5.5);
 	check_px(label_px(&(struct picture_options){.frame_height = 40}), 11);
-	/* If both are given, the row limits the font. */
+	/* If both sizes are given, the row's height limits the font's size. */
 	check_px(label_px(&(struct picture_options){.frame_height = 10, .font_size = 20}), 8);
 	for (double px = 0.5; px < 100; px += 0.5) {
 		struct style style = style_of(&(struct picture_options){.font_size = px});

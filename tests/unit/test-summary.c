@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Reading the kernel's configuration, compressed or not, and refusing other files; the summary's
- * line about samples that have no exact time.
+ * Read the kernel's configuration, compressed or not, and refuse other files. Also the summary's
+ * line about samples without an exact time.
  */
 #include <errno.h>
 #include <zlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stubs are saved, ended and made again, as by a host that saves an image of itself. */
+/*
+ * Stubs are suspended (recorded and removed) and made again, as by a host that saves an image of
+ * its memory.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +24,7 @@ static uintptr_t same(uintptr_t value)
 }
 
 static struct flameprof_arena *calls, *binds;
-/* Function pointers in the host's memory. */
+/* Pointers to stubs, kept in the host's memory. */
 static flameprof_function *called[CALLS], *bound[BINDS];
 static unsigned visits, uninjected;
 static int answer;
@@ -98,7 +101,7 @@ static int mapped_code_of_ours(void)
 	char line[512];
 	int found = 0;
 
-	/* Count executable mappings without a file. */
+	/* Count executable mappings that have no file. */
 	while (maps && fgets(line, sizeof(line), maps))
 		found += strstr(line, "r-xp 00000000 00:00 0 \n") != NULL;
 	if (maps)
@@ -133,7 +136,7 @@ static void test_suspend_and_resume(void **state)
 	assert_int_equal(uninjected, 0);
 	assert_ptr_equal(called[17], (flameprof_function *)same);
 	assert_null(bound[0]);
-	/* While suspended, there are no stubs, and none are made. */
+	/* While stubs are suspended, none exist and none can be made. */
 	assert_int_equal(mapped_code_of_ours(), 0);
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), -ENOENT);
 	assert_int_equal(flameprof_arena_status(calls), FLAMEPROF_STUBS_SUSPENDED);
@@ -153,7 +156,7 @@ static void test_suspend_and_resume(void **state)
 	assert_ptr_not_equal(flameprof_stub_new(late, "x", 1), (flameprof_function *)same);
 	flameprof_arena_free(late);
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), -EALREADY);
-	/* Suspend and resume again, with the same pointers. */
+	/* Suspend and resume a second time, with the same pointers. */
 	visits = 0;
 	assert_int_equal(flameprof_arenas_suspend(forget, &visits), 0);
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Whole pictures: equal bytes for equal trees, and valid ones for hostile or empty trees. */
+/* Whole pictures: equal trees give equal bytes, and hostile or empty trees give valid pictures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,9 @@ static void test_equal_trees_give_equal_bytes(void **state)
 	check_same(picture_write_pdf);
 }
 
-/* Return whether @text is in @pdf or in one of its streams: cairo 1.18 compresses metadata. */
+/*
+ * Return whether @text is in @pdf or in one of its streams, because cairo 1.18 compresses metadata.
+ */
 static bool pdf_has(const struct picture *pdf, const char *text)
 {
 	static const char begin[] = "stream\n";
@@ -100,7 +102,10 @@ static bool pdf_has(const struct picture *pdf, const char *text)
 	return found;
 }
 
-/* By default cairo writes the time of day, which differs only between different seconds. */
+/*
+ * By default cairo writes the time of day, which would differ only if the test took more than a
+ * second.
+ */
 static void test_a_pdf_has_the_date_it_was_given(void **state)
 {
 	struct calltree *tree = build(0);
@@ -147,7 +152,10 @@ static void test_names_cannot_leave_their_place(void **state)
 	calltree_free(tree);
 }
 
-/* Use many labels, so that text is native and the font is in an attribute. */
+/*
+ * The tree has so many labels that text is written as text elements, with the font's name in an
+ * attribute.
+ */
 static void test_faces_cannot_leave_their_attribute(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -171,7 +179,7 @@ static void test_faces_cannot_leave_their_attribute(void **state)
 	calltree_free(tree);
 }
 
-/* Make as many wide boxes as possible, with names that escaping makes longer. */
+/* Make as many wide boxes as possible, whose names become longer when they are escaped. */
 static void test_the_static_layer_is_bounded(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -201,7 +209,7 @@ static void test_the_static_layer_is_bounded(void **state)
 	calltree_free(tree);
 }
 
-/* Count the strokes in the root box's colour, which cairo writes in percent. */
+/* Count the strokes that have the colour of the root's box. cairo writes colours in percent. */
 static unsigned count_root_strokes(const struct calltree *tree, const char *svg, int dark)
 {
 	char style[32], attribute[32];
@@ -211,7 +219,7 @@ static unsigned count_root_strokes(const struct calltree *tree, const char *svg,
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
 	percent = floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100;
 	palette_release(&palette);
-	/* cairo writes an attribute from version 1.18 on, and a style before. */
+	/* cairo writes an attribute since version 1.18, and a style before. */
 	snprintf(style, sizeof(style), "stroke:rgb(%.2f", percent);
 	snprintf(attribute, sizeof(attribute), "stroke=\"rgb(%.2f", percent);
 	return count(svg, style) + count(svg, attribute);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Paths and coordinates become shorter; everything else is copied. */
+/* Shorten paths and coordinates in an SVG, and copy everything else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,10 @@
 
 #include "render/svg_paths.h"
 
-/* Check that @text becomes @wanted, reading from a buffer of its exact size. */
+/*
+ * Check that @text becomes @wanted. The input buffer has the text's exact size, so that sanitizers
+ * detect reads beyond it.
+ */
 static void check(const char *text, const char *wanted)
 {
 	struct bytes bytes = {0};
@@ -48,7 +51,9 @@ static void test_what_the_grammar_lets_out(void **state)
 		"<path d=\"M1 .5c1 0 1.5 1 2 1.5.5 0 1 0 1.25.5l.75 6.5 1-1\"/>");
 }
 
-/* Coordinates are rounded before differences are computed. */
+/*
+ * Coordinates are rounded before differences are computed, so that rounding errors do not add up.
+ */
 static void test_rounding_does_not_add_up(void **state)
 {
 	(void)state;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Pictures with one column damaged: the error message, and no other effect. */
+/*
+ * Read pictures in which one column of the embedded data is damaged: check the error message, and
+ * that nothing else happens.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +24,7 @@ static struct diag_message message;
 static struct input_facts facts;
 static struct calltree *tree;
 
-/* Columns of a picture, which a test may change before make_file(). */
+/* The columns of a picture. A test may change them before it calls make_file(). */
 static struct {
 	const char *bytes;
 	size_t count;
@@ -31,7 +34,7 @@ static const char *version;
 
 #define SET(tag, text) (columns[tag].bytes = (text), columns[tag].count = sizeof(text) - 1)
 
-/* Two functions, three nodes, one thread, two samples, a mark and a line. */
+/* Make a picture of two functions, three nodes, one thread, two samples, a mark and a line. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -78,7 +81,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Returns the file made of the columns; the caller releases it. */
+/* Returns a file made of the columns, owned by the caller. */
 static struct bytes make_file(void)
 {
 	struct bytes raw = {0}, file;
@@ -123,7 +126,7 @@ static void test_all_of_it(void **state)
 	assert_string_equal(calltree_line_at(tree, 0)->file, "a.c");
 }
 
-/* Two threads, two-byte numbers, ticks of half a second. */
+/* Read a picture with two threads, two-byte numbers and ticks of half a second. */
 static void test_planes(void **state)
 {
 	static const struct calltree_sample wanted[] = {
@@ -150,7 +153,10 @@ static void test_planes(void **state)
 		assert_memory_equal(calltree_sample_at(tree, i), &wanted[i], sizeof(wanted[i]));
 }
 
-/* Samples from before version 1: unsorted, in varints, with differences between nodes. */
+/*
+ * Write samples as pictures before version 1 have them: unsorted, as varints, with differences
+ * between nodes.
+ */
 static void set_old_samples(void)
 {
 	version = PACKED_OLD_PICTURE;
@@ -176,7 +182,7 @@ static void test_samples_from_before_version_1(void **state)
 	assert_int_equal(calltree_sample_at(tree, 1)->weight, 2);
 }
 
-/* Other versions may lack these columns or have more. */
+/* Pictures of other versions may lack these columns or have more. */
 static void test_columns_that_may_be_missing(void **state)
 {
 	static const int optional[] = {EMBED_TITLE, EMBED_THREAD_PROCESSES, EMBED_MARK_TIMES,

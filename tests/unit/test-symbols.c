@@ -2,7 +2,7 @@
 /* Checked also: sanitized. */
 /*
  * The registry of modules, the vDSO, and a comparison with libdwfl: at thousands of addresses in
- * the libraries that this test runs with, both must find the same symbol.
+ * this test's libraries both must find the same symbol.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -128,7 +128,7 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-/* Compare random addresses of the segment [start, end) of the file at @path. */
+/* Compare the symbols at random addresses of the segment [@start, @end) of the file at @path. */
 static void compare(const char *path, uint64_t start, uint64_t end, struct comparison *sum)
 {
 	struct symbols *symbols = symbols_new();
@@ -151,7 +151,10 @@ static void compare(const char *path, uint64_t start, uint64_t end, struct compa
 			theirs, address + bias, &offset, &symbol, NULL, NULL, NULL);
 		uint64_t base = address - offset;
 
-		/* Only we name PLT entries; libdwfl extends symbols without a size over them. */
+		/*
+		 * libdwfl does not name PLT entries but extends symbols without a size over them,
+		 * so skip them.
+		 */
 		if (!unnamed && strstr(ours.name, "@plt"))
 			continue;
 		if (!name || !symbol.st_size || offset >= symbol.st_size) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which symbol an address belongs to: each rule of symtab.h, then all rules on random symbols,
- * compared with a search through every symbol.
+ * Which symbol an address belongs to: each rule of symtab.h alone, then all rules on random
+ * symbols, compared with a search through every symbol.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +170,7 @@ static void test_empty(void **state)
 	symtab_free(NULL);
 }
 
-/* Find the symbol for an address by the rules for symbols with sizes, trying every symbol. */
+/* Find the symbol of @address by the rules for symbols with sizes, trying every symbol. */
 static size_t oracle(const struct symtab_symbol *symbols, size_t count, uint64_t address)
 {
 	size_t best = count;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Find the system call of an instruction, in functions of libc that are named after their call. */
+/*
+ * Find the number of the system call that an instruction makes, in functions of libc that are named
+ * after their system call.
+ */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,14 +47,20 @@ static const struct {
 	{"sched_yield", SYS_sched_yield},
 	{"setitimer", SYS_setitimer},
 	{"flock", SYS_flock},
-	/* Cancellation points make the call twice, or from glibc 2.41 on pass its number. */
+	/*
+	 * These cancellation points contain the call twice, or from glibc 2.41 on pass its number
+	 * to another function.
+	 */
 	{"read", SYS_read},
 	{"write", SYS_write},
 	{"fsync", SYS_fsync},
 	{"accept4", SYS_accept4},
 };
 
-/* Return the number at @function's first instruction that makes or passes a call; -1: none. */
+/*
+ * Return the number at the first instruction of @function that makes or passes a system call; -1 if
+ * there is none.
+ */
 static long first_call(const char *function)
 {
 	/* Search libc only, because a sanitizer may replace the function. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Observing a child from outside: waits and CPU time add up to its life; it is not disturbed. */
+/*
+ * Observe a child's threads from outside: recorded waits and CPU time add up to each thread's life,
+ * and the child is not disturbed.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -36,7 +39,7 @@ struct fixture {
 	int to_child[2];
 };
 
-/* The records in the pipe; waits by the system call at the leaf. */
+/* Sums of the records in the pipe. Waits are listed by the system call at the leaf. */
 struct told {
 	uint64_t by_call[0x10000]; /* weight */
 	uint32_t largest[0x10000]; /* of one record */
@@ -61,7 +64,7 @@ static struct fixture *start_numbered(void (*live)(int from_parent), thread_find
 		live(fixture->to_child[0]);
 		_exit(0);
 	}
-	/* The child has started when it has used 100 us of CPU time. */
+	/* Once the child has used 100 us of CPU time, it has started. */
 	while (procfs_cpu_ns((uint32_t)fixture->child) < 100000)
 		usleep(1000);
 	fixture->pipe_writer.descriptor = -1;
@@ -134,7 +137,9 @@ static struct told *finish(struct fixture *fixture)
 	return told;
 }
 
-/* Check that CPU time and recorded waits make the thread's life, except for parts of periods. */
+/*
+ * Check that CPU time and recorded waits add up to the thread's life, except for parts of periods.
+ */
 static void assert_adds_up(const struct told *told)
 {
 	uint64_t sum_ns = told->life.cpu_ns + told->all * PERIOD_NS;
@@ -161,7 +166,7 @@ static void wait_for_parent(int from_parent)
 		;
 }
 
-/* One observation finds the thread's whole wait, and does not wake the thread. */
+/* One observation must find the whole wait of a thread and must not wake the thread. */
 static void a_sleeper_sleeps_on(void **state)
 {
 	struct fixture *fixture = start(wait_for_parent);
@@ -191,7 +196,7 @@ static void spin(int from_parent)
 		spin_a_little();
 }
 
-/* A thread that runs waits for nothing but a CPU. */
+/* A running thread waits for nothing except a CPU. */
 static void one_that_runs_does_not_wait(void **state)
 {
 	struct fixture *fixture = start(spin);
@@ -205,12 +210,15 @@ static void one_that_runs_does_not_wait(void **state)
 	assert_true(told->life.cpu_ns > 0);
 	unknown = told->by_call[WIRE_WAIT_UNKNOWN];
 	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU] - unknown, 0, LOOKED_MS / 40);
-	/* Time before the first observation is unknown; on a busy machine that comes late. */
+	/*
+	 * Time before the first observation is unknown. On a busy machine the first observation is
+	 * late.
+	 */
 	assert_in_range(unknown, 0, LOOKED_MS / 2);
 	free(told);
 }
 
-/* Wait 30 ms in one call and 10 ms in another. Sleeps may be longer, never shorter. */
+/* Wait 30 ms in one system call and 10 ms in another. Sleeps may be longer but never shorter. */
 static void alternate(int from_parent)
 {
 	(void)from_parent;
@@ -230,7 +238,10 @@ static void short_waits_are_found_as_often_as_they_are(void **state)
 	look_for(fixture, 4000);
 	told = finish(fixture);
 	assert_adds_up(told);
-	/* The share is 1/4; 5 sigma of 80 observations are 0.24. By number of waits it is 1/2. */
+	/*
+	 * The expected share is 1/4; 5 sigma of 80 observations are 0.24. A count of waits instead
+	 * of time would give 1/2.
+	 */
 	share = (double)told->by_call[SYS_ppoll] /
 		(double)(told->by_call[SYS_ppoll] + told->by_call[SYS_clock_nanosleep]);
 	assert_true(share > 0.03 && share < 0.49);
@@ -247,8 +258,8 @@ static void wake_now_and_then(int from_parent)
 }
 
 /*
- * A wait whose end was not observed counts until the next observation, at most 75 ms later. So most
- * of a long sleep is recorded for it, and never for the short wait behind it.
+ * If the end of a wait is not observed, the wait counts until the next observation, at most 75 ms
+ * later. So most of a long sleep is recorded as this sleep and never as the short wait behind it.
  */
 static void long_waits_are_exact(void **state)
 {
@@ -265,7 +276,10 @@ static void long_waits_are_exact(void **state)
 	free(told);
 }
 
-/* A reported end closes the record of an observed thread, and makes one for any other thread. */
+/*
+ * A report of a thread's end closes the record of the thread, or makes one if the thread was not
+ * observed.
+ */
 static void threads_tell_their_ends(void **state)
 {
 	uint64_t begun_ns = clock_now_ns();
@@ -279,7 +293,7 @@ static void threads_tell_their_ends(void **state)
 	end.end_ns = clock_now_ns() + 100000000;
 	end.cpu_ns = procfs_cpu_ns((uint32_t)fixture->child);
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
-	/* Later observations, and a second report of the end, change nothing. */
+	/* Later observations and a second report of the same end must change nothing. */
 	look_for(fixture, 200);
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
 	told = finish(fixture);
@@ -296,13 +310,13 @@ static void threads_tell_their_ends(void **state)
 		.cpu_ns = 10000000};
 	target_waits_end_thread(fixture->waits, fixture->target, &end);
 	told = finish(fixture);
-	/* The child has a record, too, although it was not observed. */
+	/* The child's thread that was not observed also has a record. */
 	assert_int_equal(told->lives, 2);
 	assert_in_range(told->by_call[WIRE_WAIT_UNKNOWN], 40, 41);
 	free(told);
 }
 
-/* The thread that currently runs. The relay starts its threads one after the other. */
+/* The thread that runs at present. The relay starts its threads one after the other. */
 static struct {
 	pid_t tid;
 	uint32_t number;
@@ -341,7 +355,10 @@ static uint32_t find_runner(void *context, uint64_t image, pid_t tid, uint64_t *
 	return number;
 }
 
-/* A thread's record has its whole life, from its start to its end, also between rounds. */
+/*
+ * Each thread's record must cover its whole life, from start to end, also between rounds of
+ * observation.
+ */
 static void a_thread_that_follows_another_has_its_own_life(void **state)
 {
 	struct fixture *fixture;

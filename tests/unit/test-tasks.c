@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Which threads a session samples: all threads of the program, however and whenever they were made,
- * and none of its own. Bounds of stacks of threads whose start was not seen; forks.
+ * A session samples all threads of the program, however and whenever they were made, and none of
+ * its own. Also: bounds of the stacks of threads whose start was not seen, and forks.
  */
 #include "session-fixture.h"
 
@@ -19,7 +19,7 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/tasks.h"
 
-/* Flush until thread @tid has samples. Returns its weight. */
+/* Flush until thread @tid has samples. Returns the weight of the samples. */
 static uint64_t await_thread(uint32_t tid)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL, weight = 0;
@@ -53,7 +53,10 @@ static void threads_older_than_the_session_are_sampled(void **state)
 	flameprof_stop(NULL, PATIENCE_MS);
 }
 
-/* Wait for the number of threads. A thread that ends unseen is counted until the next search. */
+/*
+ * Wait until @threads threads are sampled. A thread whose end was not seen is counted until the
+ * next search for threads.
+ */
 static void await_threads(uint64_t threads)
 {
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
@@ -65,7 +68,7 @@ static void await_threads(uint64_t threads)
 
 static uint32_t raw_tid, raw_stop; /* atomic */
 
-/* This thread has its creator's thread pointer, so it must not call libc. */
+/* This thread has the thread pointer of its creator, so it must not call libc. */
 static void raw_thread(void *argument)
 {
 	(void)argument;
@@ -101,9 +104,9 @@ static void threads_of_a_raw_clone_are_found(void **state)
 }
 
 struct newcomer {
-	/* threads armed in this session at its start */
+	/* sampled threads of the session when this thread started */
 	uint32_t threads;
-	/* CPU time it had used when one more was armed */
+	/* this thread's CPU time in ns when the next sampled thread was seen */
 	uint64_t unsampled_ns;
 };
 
@@ -118,7 +121,10 @@ static void *burn_until_found(void *argument)
 	return NULL;
 }
 
-/* As without interposers. Each thread starts right after the search that found the last one. */
+/*
+ * Make threads without the interposers. Each thread starts right after the search that found the
+ * one before.
+ */
 static void threads_nobody_tells_of_are_found_soon(void **state)
 {
 	const struct libc_calls before = libc_calls;
@@ -140,7 +146,7 @@ static void threads_nobody_tells_of_are_found_soon(void **state)
 	}
 	flameprof_stop(NULL, PATIENCE_MS);
 	libc_calls = before;
-	/* The worker may come late on a busy machine, and later under qemu-user. */
+	/* The worker thread may be late on a busy machine, and later under qemu-user. */
 	if (!UNDER_TSAN)
 		assert_in_range(soon, 15, 40);
 }
@@ -160,7 +166,7 @@ static void own_threads_never_appear(void **state)
 	(void)state;
 	start_often();
 	assert_int_equal(own_threads_begin(&own.id, &tid, own_main, &own), 0);
-	/* Give the worker time to search for threads several times. */
+	/* Give the worker thread time for several searches for threads. */
 	burn_ms(500);
 	worker = __atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE);
 	assert_true(worker > 0 && tid > 0);
@@ -182,7 +188,7 @@ static void *short_life(void *argument)
 	return argument;
 }
 
-/* Threads that end free their rings, and the samples in the rings are not lost. */
+/* Threads that end free their rings, and no samples in these rings may be lost. */
 static void threads_that_end_give_their_rings_back(void **state)
 {
 	struct flameprof_counters counts;
@@ -207,7 +213,7 @@ static void threads_that_end_give_their_rings_back(void **state)
 	assert_true(recorded > 1500);
 }
 
-/* Wait until the bounds of the stack of thread @tid are known, or for half a minute. */
+/* Wait until the bounds of the stack of thread @tid are known, for at most half a minute. */
 static const struct sampler_thread *await_bounds(uint32_t tid)
 {
 	const struct sampler_thread *thread = sampler_thread_find((int32_t)tid);
@@ -218,7 +224,10 @@ static const struct sampler_thread *await_bounds(uint32_t tid)
 	return thread;
 }
 
-/* The thread was armed by another thread. Its stack's bounds are found by what its handler saw. */
+/*
+ * Another thread armed this thread's timer. The bounds of its stack are found from the stack
+ * pointers that its handler saw.
+ */
 static void stacks_of_foreign_threads_become_known(void **state)
 {
 	const struct sampler_thread *thread;
@@ -239,7 +248,10 @@ static void stacks_of_foreign_threads_become_known(void **state)
 
 #define MADV_GUARD_INSTALL_CALL 102 /* MADV_GUARD_INSTALL, from Linux 6.13 on */
 
-/* Make @page bytes at @at a guard. Returns whether the kernel can, and shows it in pagemap. */
+/*
+ * Make a guard of @page bytes at @at. Returns whether the kernel can do this and shows it in
+ * pagemap.
+ */
 static bool guards_are_told(void *at, size_t page)
 {
 	uint64_t entry = 0;
@@ -252,7 +264,7 @@ static bool guards_are_told(void *at, size_t page)
 	return entry >> 58 & 1;
 }
 
-/* From 2.42 on glibc makes a stack's guard inside the mapping, which continues below the guard. */
+/* From 2.42 on glibc puts a stack's guard inside the mapping, which continues below the guard. */
 static void a_guard_inside_a_mapping_ends_the_stack(void **state)
 {
 	size_t half = 512 << 10, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -289,7 +301,10 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 {
 	(void)state;
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x8f700), 0x8f700);
-	/* The control block is outside: the stack is a coroutine's or a signal stack. */
+	/*
+	 * The thread's control block is outside the mapping, so the stack is a coroutine's or a
+	 * signal stack.
+	 */
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x100000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x20000), 0);
 	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x90000), 0);
@@ -297,7 +312,7 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 	assert_int_equal(stack_end(0x10000, 0x200000000, 0x70000, 0x1fffff000), 0);
 }
 
-/* Check that a fork child has no profiler and can start one. Returns its exit status. */
+/* Check that a fork child has no profiler and can start one. Returns the child's exit status. */
 static int live_as_child(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -309,7 +324,7 @@ static int live_as_child(void)
 		return 3;
 	if (flameprof_diagnostics(&counts) != -ESRCH || flameprof_mark("child") != -ESRCH)
 		return 4;
-	/* ignored, as the parent set before the fork */
+	/* The signal is ignored, as the parent set it before the fork. */
 	raise(SIGVTALRM);
 	if (flameprof_start(&often))
 		return 5;
@@ -326,7 +341,9 @@ static void fork_children_begin_anew(void **state)
 
 	(void)state;
 	skip_under_tsan();
-	/* qemu-user fails assertions about its own threads in children of threaded programs. */
+	/*
+	 * In a child of a program with threads, qemu-user fails assertions about its own threads.
+	 */
 	if (is_emulated())
 		skip();
 	burner_begin(&burner);
@@ -349,7 +366,10 @@ static void fork_children_begin_anew(void **state)
 	signal(SIGVTALRM, before);
 }
 
-/* After a raw clone the child has the parent's session, but no worker. No call may wait. */
+/*
+ * After a raw clone the child has the parent's session but no worker thread. No call may wait for
+ * the worker.
+ */
 static void children_of_a_raw_clone_wait_for_nobody(void **state)
 {
 	struct flameprof_profile *profile = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* A tracee's stop for a signal while a PTRACE_INTERRUPT is pending. */
+/* A tracee stops for a signal while a PTRACE_INTERRUPT is pending. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,8 +30,8 @@ static void handle_stops_until_answered(struct tracer *tracer, const struct trac
 }
 
 /*
- * The kernel forgets PTRACE_INTERRUPT when the thread stops for another reason first. So any stop
- * answers the request, and the next sample sends a new one.
+ * The kernel drops a PTRACE_INTERRUPT if the thread first stops for another reason. So any stop
+ * counts as the answer to the request, and the next sample makes a new request.
  */
 static void a_stop_for_a_signal_answers(void **state)
 {
@@ -41,8 +41,8 @@ static void a_stop_for_a_signal_answers(void **state)
 
 	(void)state;
 	/*
-	 * SIGURG is ignored by default, but still reported to tracers. Set this before the fork,
-	 * because setting it in the child would discard a pending signal.
+	 * SIGURG is ignored by default but still reported to tracers. Set its action before the
+	 * fork, because setting it in the child would discard a pending signal.
 	 */
 	signal(SIGURG, SIG_DFL);
 	child = fork();

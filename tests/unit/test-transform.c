@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Transformed trees, compared with an oracle that keeps each stack as a list. */
+/* Transform trees and compare the results with an oracle that keeps each stack as a list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define THREADS	   4u
 #define LINE_BYTES 128u
 
-/* A stack with one sample, for the tree and for the oracle. */
+/* A stack with one sample, from which the tree and the oracle's list are made. */
 struct stack {
 	uint32_t depth;
 	uint32_t names[DEPTH]; /* outermost first */
@@ -113,7 +113,7 @@ static int has_any(const char *names, unsigned count, const char *set)
 	return 0;
 }
 
-/* Apply the filters to a stack. Returns the number of names left, -1 if the stack is dropped. */
+/* Apply the filters to a stack. Returns the number of names left, or -1 if the stack is dropped. */
 static int filter_names(char *names, unsigned count, const char *const *filters)
 {
 	unsigned from = 0, left = 0;
@@ -133,7 +133,10 @@ static int filter_names(char *names, unsigned count, const char *const *filters)
 	return count && !left ? -1 : (int)left;
 }
 
-/* Collapse recursion: a name removes all names since its first. Returns the number left. */
+/*
+ * Collapse recursion: if a name occurs again, remove all names after its first occurrence. Returns
+ * the number of names left.
+ */
 static unsigned collapse_names(char *names, unsigned count)
 {
 	unsigned left = 0;
@@ -149,7 +152,7 @@ static unsigned collapse_names(char *names, unsigned count)
 	return left;
 }
 
-/* Returns the final name of the @i-th of @names. */
+/* Returns the final name of @names[@i]. */
 static const char *word_of(const char *names, unsigned i, int by_module)
 {
 	static char words[8][2];
@@ -168,7 +171,7 @@ static void add_word(char *line, const char *word)
 	strcat(line, ";");
 }
 
-/* Compute the expected stack for @stack. Returns 0 if it is dropped. */
+/* Compute the stack that @stack becomes. Returns 0 if the stack is dropped. */
 static int expect(char *line, const struct stack *stack, const struct wish *wish)
 {
 	static const char *const threads[THREADS] = {"T0", "T1", "T2", "thread 3"};
@@ -228,7 +231,7 @@ static struct calltree *transform(
 	return shown ? shown : filtered;
 }
 
-/* Check that each node has the self weight of the stacks that should end there, and its total. */
+/* Check that each node has the self weight of the stacks that end there, and the right total. */
 static void check_weights(const struct calltree *made, char (*lines)[LINE_BYTES],
 	const uint8_t *stays, const struct stack *stacks)
 {
@@ -251,7 +254,7 @@ static void check_weights(const struct calltree *made, char (*lines)[LINE_BYTES]
 	}
 }
 
-/* Check that each node has weight and each frame has a node. */
+/* Check that each node has weight and that each frame has a node. */
 static void check_nothing_is_left_over(const struct calltree *tree)
 {
 	uint8_t *is_used = calloc(calltree_frames(tree) + 1, 1);
@@ -281,7 +284,7 @@ static void check(const struct stack *stacks, const struct calltree *tree, const
 			left += stacks[i].weight;
 			continue;
 		}
-		/* Samples keep their order, times and threads. */
+		/* Samples must keep their order, times and threads. */
 		assert_true(sample < calltree_samples(made));
 		const struct calltree_sample *got = calltree_sample_at(made, sample++);
 
@@ -373,7 +376,7 @@ static void test_weight_without_a_time_finds_its_thread(void **state)
 	calltree_thread(tree, 1, "B", "");
 	calltree_sample(tree, &(struct calltree_sample){.node = one, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 2, .thread = 0});
-	/* More weight than the node has left; samples add no weight. */
+	/* The sample has more weight than the node has left. Samples must not add weight. */
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 5, .thread = 1});
 	calltree_finish(tree);
 	struct calltree *made =
@@ -453,7 +456,10 @@ static void test_equal_names_of_other_modules_stay_apart(void **state)
 	calltree_free(tree);
 }
 
-/* Build a tree from stacks of letters (outermost first, weight 1 each), ended by "". */
+/*
+ * Build a tree from stacks, given as letters (outermost first); each has weight 1. "" ends the
+ * list.
+ */
 static struct calltree *build_from(const char *const *lines)
 {
 	struct calltree *tree = calltree_new();
@@ -471,10 +477,10 @@ static struct calltree *build_from(const char *const *lines)
 static void test_recursion(void **state)
 {
 	static const char *const cases[][8] = {
-		/* Input stacks, "", expected stacks with the whole weight, "". */
+		/* Input stacks, "", expected stacks (which have all of the weight), "". */
 		{"maaab", "", "mab"},	/* direct */
 		{"mababc", "", "mabc"}, /* through another */
-		{"mabac", "", "mac"},	/* which is not on the way to c */
+		{"mabac", "", "mac"},	/* through b, which is not on the way to c */
 		{"mabac", "mab", "", "mac", "mab"},
 		{"mabcdbcde", "", "mabcde"}, /* a longer round */
 		{"mabcac", "", "mac"},	     /* c was called by a, too */
@@ -506,7 +512,7 @@ static void test_recursion(void **state)
 	}
 }
 
-/* Bracketed names stand for many functions and are not recursive. */
+/* Names in brackets stand for many functions, so they do not count as recursive. */
 static void test_what_is_no_function_does_not_recurse(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -528,7 +534,10 @@ static void test_what_is_no_function_does_not_recurse(void **state)
 	calltree_free(tree);
 }
 
-/* A compiler may inline the first call of a recursive function into it. */
+/*
+ * An inlined call counts as recursion: a compiler may inline the first call of a recursive function
+ * into the function.
+ */
 static void test_inlined_calls_are_calls(void **state)
 {
 	static const enum calltree_frame_kind kinds[] = {CALLTREE_INLINE, CALLTREE_NATIVE};
@@ -552,7 +561,7 @@ static void test_inlined_calls_are_calls(void **state)
 	}
 }
 
-/* 300,000 nested calls with weight in each: passes must not walk the stack for each. */
+/* 300,000 nested calls, with weight in each. A pass must not walk the whole stack for each node. */
 static void test_deep_stacks(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -627,7 +636,10 @@ static void test_modules(void **state)
 	calltree_free(tree);
 }
 
-/* Naming puts "sh" above the stacks of all its processes; in files it is a function. */
+/*
+ * Naming puts a frame "sh" above the stacks of all processes called "sh". In a file this frame is
+ * an ordinary function.
+ */
 static void test_a_process_takes_the_place_of_its_name(void **state)
 {
 	(void)state;
@@ -655,7 +667,9 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 			self_of(made, i / 2 ? "sh (1);sh (1/1);main;" : "sh (1);main;"), 3);
 		assert_int_equal(
 			self_of(made, i / 2 ? "sh (2);sh (2/2);main;" : "sh (2);main;"), 1);
-		/* weight known to be of one process, and of none */
+		/*
+		 * weight that belongs to one process, then weight that belongs to no known process
+		 */
 		assert_int_equal(self_of(made, i / 2 ? "sh (2);sh (2/2);sh;" : "sh (2);sh;"), 2);
 		assert_int_equal(self_of(made, "sh;main;"), 1);
 		calltree_free(made);
@@ -663,7 +677,7 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 	}
 }
 
-/* A tree that has root frames, made here or read from a file, gets no second root frames. */
+/* A tree that already has root frames, made here or read from a file, gets no second ones. */
 static void test_roots_are_not_doubled(void **state)
 {
 	(void)state;
@@ -675,7 +689,7 @@ static void test_roots_are_not_doubled(void **state)
 
 		node = put(tree, node, "T (1/1)", i % 2 ? CALLTREE_NATIVE : CALLTREE_THREAD, 0);
 		node = put(tree, node, "main", CALLTREE_NATIVE, 1);
-		/* Below another frame the name is an ordinary frame's. */
+		/* Below another frame the same name is an ordinary frame's. */
 		node = put(tree, node, "T (1/1)", CALLTREE_NATIVE, 1);
 		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
 		calltree_sample(tree, &(struct calltree_sample){.node = 3, .weight = 1});
@@ -722,7 +736,10 @@ static void test_other_frames_stay_below_a_root(void **state)
 	}
 }
 
-/* Only requested kinds of root frames stay at the root, and only at the root. */
+/*
+ * Of root frames only the requested kinds stay at the root when stacks are reversed; the same
+ * frames elsewhere do not.
+ */
 static void test_other_frames_turn_round(void **state)
 {
 	struct calltree *tree = calltree_new();

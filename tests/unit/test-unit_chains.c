@@ -207,7 +207,7 @@ struct place {
 };
 
 struct tool {
-	/* prints chains of addresses; the file's name follows */
+	/* prints chains of addresses; the file's name is appended */
 	const char *command;
 	bool takes_symbols;  /* for the names of local functions */
 	FILE *output;
@@ -232,7 +232,9 @@ static void read_line(struct tool *tool)
 	} while (!tool->line[0] && !feof(tool->output));
 }
 
-/* Read "path:12", "path:12 (discriminator 3)" or "path:?". llvm's "path:12:3" does not occur. */
+/*
+ * Parse "path:12", "path:12 (discriminator 3)" or "path:?". llvm's form "path:12:3" does not occur.
+ */
 static void read_place(const char *text, struct place *place)
 {
 	const char *colon = strrchr(text, ':');
@@ -265,7 +267,10 @@ static bool is_unknown(const char *file)
 	return !file[0] || !strcmp(file, "??");
 }
 
-/* Return whether @name is @bare behind qualifiers such as "outer::(anonymous namespace)::". */
+/*
+ * Return whether @name ends with @bare, with qualifiers such as "outer::(anonymous namespace)::" in
+ * front.
+ */
 static bool is_qualified(const char *name, const char *bare)
 {
 	size_t bytes = strlen(name), bare_bytes = strlen(bare);
@@ -274,7 +279,7 @@ static bool is_qualified(const char *name, const char *bare)
 	       !strncmp(name + bytes - bare_bytes - 2, "::", 2);
 }
 
-/* Return whether frame @i, counted from the innermost, equals the tool's. */
+/* Return whether frame @i, counted from the innermost, equals the tool's frame. */
 static bool is_same_frame(
 	const struct tool *tool, unsigned i, const struct inlines_frame *frame, bool is_outermost)
 {
@@ -319,7 +324,10 @@ static void print_difference(const struct tool *tool, uint64_t address,
 	}
 }
 
-/* Compare @addresses of the file @name with @tool. Returns how many chains are inlined. */
+/*
+ * Compare the chains at @addresses of the file @name with those of @tool. Returns the number of
+ * chains with inlined functions.
+ */
 static unsigned compare(const char *name, struct tool *tool, const uint64_t *addresses,
 	size_t count, const struct inlines *inlines)
 {
@@ -345,7 +353,10 @@ static unsigned compare(const char *name, struct tool *tool, const uint64_t *add
 	return with_inlines;
 }
 
-/* Write every @step-th address of .text to "addresses". Returns their number, and all, owned. */
+/*
+ * Write every @step-th address of .text to the file "addresses". Returns their number; *@addresses
+ * gets them, owned by the caller.
+ */
 static size_t text_addresses(const struct elf_file *file, uint64_t step, uint64_t **addresses)
 {
 	GElf_Shdr header;
@@ -371,7 +382,9 @@ static bool has_command(const char *name)
 	return !system(command);
 }
 
-/* Compare with addr2line, if @is_for_binutils, and with llvm-symbolizer, if it is installed. */
+/*
+ * Compare with llvm-symbolizer if it is installed, and with addr2line if @is_for_binutils is set.
+ */
 static void check_program(const char *name, uint64_t step, bool is_for_binutils)
 {
 	static const char *const llvm = "llvm-symbolizer --inlines --no-demangle -a "
@@ -397,7 +410,7 @@ static void check_program(const char *name, uint64_t step, bool is_for_binutils)
 	free(addresses);
 }
 
-/* Write @source to @file and build it, if @compiler is installed. Returns false if it is not. */
+/* Write @source to @file and compile it. Returns false if @compiler is not installed. */
 static bool build(const char *compiler, const char *file, const char *source, const char *options)
 {
 	if (!has_command(compiler))
@@ -407,7 +420,10 @@ static bool build(const char *compiler, const char *file, const char *source, co
 	return true;
 }
 
-/* Names that no tool prints in full are those that the symbol table would have. */
+/*
+ * For functions whose full name no tool prints, the name must be the one that a symbol table would
+ * have.
+ */
 static void test_names(void **state)
 {
 	static const char *const names[] = {"outer::fib",
@@ -444,7 +460,10 @@ static void test_gcc(void **state)
 	(void)state;
 	if (build("gcc", "a.c", source_c, "-O2 -g -o a"))
 		check_program("a", 1, true);
-	/* -fno-partial-inlining: the tools show an outlined part as the function calling itself. */
+	/*
+	 * Use -fno-partial-inlining, because the tools show a part that was moved out of a function
+	 * as a recursive call.
+	 */
 	if (build("g++", "b.cc", source_cxx, "-O2 -g -fno-partial-inlining -o b"))
 		check_program("b", 1, true);
 	if (build("g++", "b.cc", source_cxx,

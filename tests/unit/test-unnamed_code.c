@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which module has the most unnamed frames; which command gets its names, by os-release files of
- * several distributions; which version a runtime has, by its files' names and contents.
+ * Find the module that has most frames without names; the command that installs its names, for the
+ * os-release files of several distributions; and the version of a runtime, from names and contents
+ * of its files.
  */
 #include "cli/run/unnamed_code.h"
 #include "tests/unit/own-folder.h"
@@ -220,7 +221,10 @@ static void the_version_of_a_runtime(void **state)
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
 
 	(void)state;
-	/* The version follows a similar text, or crosses the blocks in which the file is read. */
+	/*
+	 * The version follows a similar text, or it crosses the end of a block in which the file is
+	 * read.
+	 */
 	write_file("php-fpm", 100, "PHP/%s PHP/9.7.3");
 	write_file("node", 65536 - 9, "release/node-v98.7.6/node-v98.7.6.tar.gz");
 	assert_int_equal(system("mkdir -p jdk/lib/server"), 0);

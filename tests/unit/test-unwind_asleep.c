@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Compare walks from pc and sp alone with walks from all registers, at every instruction of
- * functions with frame pointers and of the C library: they are equal, or the former reports that it
- * is incomplete.
+ * At every instruction of functions with frame pointers and of the C library, compare a walk that
+ * knows only pc and sp with a walk that knows all registers. Both must be equal, or the first must
+ * report that it is incomplete.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2", "no-omit-frame-pointer", "no-optimize-sibling-calls")
@@ -41,7 +41,10 @@ static struct unwind_result walk_known(
 	return unwind_walk_known(registers, known, &oracle_bounds, frames, ORACLE_FRAMES, &window);
 }
 
-/* Walk from @all registers, and from pc and sp only, with wrong values for the others. */
+/*
+ * Walk from all registers @all, then from pc and sp only, with wrong values in the other registers.
+ * Compare both.
+ */
 static void compare_walks(const struct arch_registers *all)
 {
 	static uint64_t whole[ORACLE_FRAMES], partial[ORACLE_FRAMES];
@@ -71,7 +74,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* @percent of the walks must be complete; qsort(3) itself has a frame of variable size */
+/* Check that @percent of the walks were complete. qsort(3) itself has a frame of variable size. */
 static void check_walks(unsigned long at_least, unsigned percent)
 {
 	if (getenv("TEST_VERBOSE"))
@@ -165,7 +168,7 @@ static int all_of(int (*shape)(int))
 	return sum;
 }
 
-/* only x86 lets user code set its trap flag */
+/* only on x86 can user code set the trap flag */
 #if defined(REG_EFL)
 
 static void on_step(int number, siginfo_t *info, void *context)
@@ -190,7 +193,7 @@ static void step_through(int (*shape)(int), unsigned long at_least, unsigned per
 
 #else
 
-/* Without a trap flag, walk from a comparison function to its callers. */
+/* Without a trap flag, walk only from the comparison function to its callers. */
 static void step_through(int (*shape)(int), unsigned long at_least, unsigned percent)
 {
 	(void)shape, (void)at_least, (void)percent;
@@ -254,7 +257,7 @@ static void test_system_calls(void **state)
 	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
 	sink = all_of(calling);
-	/* syscall(2) may leave the return address in a register, which is not known. */
+	/* syscall(2) may keep its return address in a register, which is unknown to the walk. */
 	check_walks(7, ARCH_DWARF_RA == ARCH_DWARF_PC ? 100 : 40);
 }
 

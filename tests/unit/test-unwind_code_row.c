@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Walks through code without call-frame information: trampolines, and code not decodable. */
+/*
+ * Walk through code without call-frame information: trampolines, and code that cannot be decoded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +12,7 @@
 
 #include "libprof/unwind/unwind.h"
 
-/* Does the runtime know that the caller of generated code is two words up the stack? */
+/* set if the runtime knows that the caller of generated code is two words up the stack */
 static int knows_callers;
 
 static int leave_made(void *context, struct unwind_activation *at)
@@ -28,10 +30,10 @@ static int leave_made(void *context, struct unwind_activation *at)
 
 #if defined(__x86_64__)
 
-/* add $8,%rsp; ret. And pop %rbx; ret, which moves sp in the same way but changes rbx. */
+/* `add $8,%rsp; ret`, and `pop %rbx; ret`, which moves sp in the same way but changes rbx. */
 static const uint8_t way_out[] = {0x48, 0x83, 0xc4, 8, 0xc3};
 static const uint8_t popping[] = {0x5b, 0xc3};
-/* dec %rcx; jne to it; ret. And with pop %rbx before. */
+/* `dec %rcx; jne` back to it, `ret`; and the same with `pop %rbx` before `ret`. */
 static const uint8_t loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0xc3};
 static const uint8_t popping_loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5b, 0xc3};
 
@@ -42,7 +44,7 @@ static const uint8_t popping_loop[] = {0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5b, 0xc3}
 /* ldp x29, x30, [sp], #16; ret. And ldp x19, x30 instead. */
 static const uint8_t way_out[] = {I(0xa8c17bfd), I(0xd65f03c0)};
 static const uint8_t popping[] = {I(0xa8c17bf3), I(0xd65f03c0)};
-/* subs x1, x1, #1; b.ne to it; ret. And with ldp x19, x30 before. */
+/* `subs x1, x1, #1; b.ne` back to it, `ret`; and the same with `ldp x19, x30` before `ret`. */
 static const uint8_t loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xd65f03c0)};
 static const uint8_t popping_loop[] = {I(0xf1000421), I(0x54ffffe1), I(0xa8c17bf3), I(0xd65f03c0)};
 
@@ -56,8 +58,8 @@ static void put_code(unsigned at, const uint8_t *code, unsigned bytes)
 #define PUT_CODE(at, code) put_code(at, code, sizeof(code))
 
 /*
- * Put the frame of a trampoline at word @at of the stack: two words, and the return address @ra. On
- * CPUs whose trampolines save the frame pointer, the lower word is that.
+ * Write the frame of a trampoline at word @at of the stack: two words, and the return address @ra.
+ * On CPUs whose trampolines save the frame pointer, the lower word holds it.
  */
 static unsigned put_trampoline(unsigned at, uintptr_t ra)
 {
@@ -66,7 +68,10 @@ static unsigned put_trampoline(unsigned at, uintptr_t ra)
 	return at + 2;
 }
 
-/* A function calls a trampoline that calls a function, three times, without frame pointers. */
+/*
+ * A function calls a trampoline, which calls a function, three times. None of them uses frame
+ * pointers.
+ */
 static void test_nested_trampolines(void **state)
 {
 	unsigned at = 0;
@@ -76,10 +81,13 @@ static void test_nested_trampolines(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text + 4;
-	/* the trampolines must not use or change it */
+	/* The trampolines must neither use nor change the frame pointer. */
 	registers.r[FP] = 0x1234567;
 	for (unsigned i = 0; i < 3; i++) {
-		/* Aligned to 4, the CPUs' largest alignment of instructions. */
+		/*
+		 * The offset is a multiple of 4, the largest alignment of instructions on these
+		 * CPUs.
+		 */
 		PUT_CODE(0x100 * i + 0x24, way_out);
 		stack[at++] = NO_MODULE + 0x100 * i + 0x24;
 		at = put_trampoline(at, text + 0x10 + 4 * i);
@@ -103,17 +111,17 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	registers.r[PC] = text;
 	registers.r[FP] = (uintptr_t)(stack + 8);
 	stack[0] = NO_MODULE + 0x20;
-	/* the return address if the code were decodable */
+	/* This would be the return address if the code could be decoded. */
 	stack[2] = text + 0x10;
 	stack[9] = text + 0x48;
 	put_call(stack[9]);
 	for (unsigned i = 0; i < 2; i++) {
-		/* First the code is zeros, then it cannot be read. */
+		/* In the first round the code is zeros, in the second it cannot be read. */
 		stack[0] = i ? NO_MODULE - 0x20 : NO_MODULE + 0x20;
 		check_end(walk(), 3, WIRE_END_ROOT);
 		assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
 	}
-	/* With decodable code the caller is found. */
+	/* If the code can be decoded, the caller is found. */
 	PUT_CODE(0x20, way_out);
 	stack[0] = NO_MODULE + 0x20;
 	stack[1] = registers.r[FP];
@@ -122,7 +130,10 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 	check_frame(2, 0xf);
 }
 
-/* In a frame found through a frame pointer, the stack pointer is not exact. */
+/*
+ * In a frame that was found through a frame pointer, the stack pointer is not exact, so the code is
+ * not decoded.
+ */
 static void test_not_behind_a_frame_pointer(void **state)
 {
 	unsigned leaf_reads;
@@ -142,7 +153,7 @@ static void test_not_behind_a_frame_pointer(void **state)
 	put_call(NO_MODULE + 0x20);
 	walk_up_to(1);
 	for (unsigned i = 0; i < 2; i++) {
-		/* Generated code is not read; a module's row is used, cached or not. */
+		/* Generated code is not read. For a module, the row is used, cached or not. */
 		stack[3] = i ? text + 0x200 : NO_MODULE + 0x20;
 		code_reads = 0;
 		walk_up_to(1);
@@ -154,7 +165,10 @@ static void test_not_behind_a_frame_pointer(void **state)
 	}
 }
 
-/* A leaf that changes neither sp nor fp. Its caller's frame pointer would skip the caller. */
+/*
+ * A loop in a leaf function changes neither sp nor fp. Using its caller's frame pointer would skip
+ * the caller.
+ */
 static void test_a_loop_is_followed_to_its_return(void **state)
 {
 	unsigned first_reads;
@@ -178,19 +192,24 @@ static void test_a_loop_is_followed_to_its_return(void **state)
 	code_reads = 0;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	assert_true(code_reads < first_reads); /* the row was cached */
-	/* Other code replaces it, so the cached row is not used. */
+	/* Other code is now at the address, so the cached row must not be used. */
 	PUT_CODE(0x20, popping_loop);
 	stack[1] = text + 0x10;
 	stack[2] = text + 0x48;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(1, 0xf);
-	/* The return address found does not follow a call, so the frame pointer is used. */
+	/*
+	 * The return address that was found does not follow a call, so the frame pointer is used.
+	 */
 	stack[1] = text + 0x18;
 	check_end(walk(), 2, WIRE_END_ROOT);
 	assert_int_equal(frames[1], WIRE_FRAME(9, IMAGE_CODE + 0x4f) | WIRE_FRAME_BY_FP);
 }
 
-/* Read the code of a generated frame only if UNWIND_ASK does not know its caller. */
+/*
+ * The code of a generated frame is read only if the runtime (UNWIND_ASK) does not know the frame's
+ * caller.
+ */
 static void test_an_innermost_frame_that_somebody_knows(void **state)
 {
 	(void)state;
@@ -211,7 +230,7 @@ static void test_an_innermost_frame_that_somebody_knows(void **state)
 	assert_true(code_reads);
 }
 
-/* A trampoline whose frame would end outside the stack. */
+/* Refuse a trampoline whose frame would end outside the stack. */
 static void test_not_beyond_the_stack(void **state)
 {
 	(void)state;
@@ -229,7 +248,7 @@ static void test_not_beyond_the_stack(void **state)
 	check_end(walk(), 1, WIRE_END_ROOT); /* returns to 0 */
 }
 
-/* Code of a module without call-frame information; its row is cached. */
+/* The code of a module without call-frame information is decoded once, then the row is cached. */
 static void test_in_a_module(void **state)
 {
 	(void)state;
@@ -248,7 +267,10 @@ static void test_in_a_module(void **state)
 	check_end(walk(), 3, WIRE_END_ROOT);
 }
 
-/* Registers that the code does not pop stay known, so a row that needs one can be used. */
+/*
+ * Registers that the trampoline does not pop stay known, so an unwind row that needs one of them
+ * can be used.
+ */
 static void test_registers_behind_a_trampoline(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Step through generated code without call-frame information, and the function that it calls: at
- * each instruction the walk is complete and uses no frame pointer.
+ * Step through generated code without call-frame information and through the function that it
+ * calls. At each instruction the walk must be complete and must use no frame pointer.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "tests/unit/unwind-oracle.h"
 
-/* only x86 lets user code set its trap flag */
+/* only on x86 can user code set the trap flag */
 #if defined(REG_EFL)
 
 #include "tests/unit/trap-flag.h"

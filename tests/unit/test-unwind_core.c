@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Walks over synthetic stacks: the frames' values, ends of stacks, the CFA expression of a PLT,
- * rows that need other registers, and values that must not be followed. test-unwind_walk.c tests
- * frame pointers and signal frames.
+ * Walk synthetic stacks: values of frames, ends of stacks, the CFA expression of a PLT, unwind rows
+ * that need other registers, and values that must not be followed. test-unwind_walk.c tests frame
+ * pointers and signal frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text;
-	/* the end of the first function, to which it belongs */
+	/* The return address is the end of the first function, so the call is in this function. */
 	stack[0] = text + 0x40;
 	stack[1] = text + 0x50;
 	put_call(stack[0]);
@@ -34,8 +34,8 @@ static void test_frames_are_module_relative_and_before_the_call(void **state)
 }
 
 /*
- * The return address of a stack's first function follows no call: it is the begin of the next
- * function, directly behind another function or behind padding.
+ * The return address of a stack's first function does not follow a call: it is the start of the
+ * next function, directly behind another function or behind padding.
  */
 static void test_a_function_that_nothing_called(void **state)
 {
@@ -47,7 +47,7 @@ static void test_a_function_that_nothing_called(void **state)
 	for (uint32_t entry = 0x40; entry <= 0x80; entry += 0x40) {
 		registers.r[PC] = text;
 		stack[0] = text + entry;
-		/* return address, if the function had been called */
+		/* the return address if the function had been called */
 		stack[1] = text + 0x10;
 		check_end(walk(), 2, WIRE_END_ROOT);
 		check_frame(1, entry);
@@ -85,7 +85,7 @@ static void test_ends(void **state)
 	registers.r[PC] = text;
 	stack[0] = 0; /* no return address */
 	check_end(walk(), 1, WIRE_END_ROOT);
-	/* no call-frame information, and an invalid frame pointer */
+	/* The code has no call-frame information, and the frame pointer is invalid. */
 	stack[0] = NO_MODULE;
 	registers.r[FP] = 0x1234;
 	check_end(walk(), 2, WIRE_END_LOST);
@@ -94,7 +94,7 @@ static void test_ends(void **state)
 	check_end(walk(), 65, WIRE_END_MEMORY); /* off the end of the stack */
 }
 
-/* A CFA that is not above the stack pointer could give an endless walk. */
+/* A CFA that is not above the stack pointer is refused, because the walk might not end. */
 static void test_frames_that_lead_down_or_nowhere(void **state)
 {
 	(void)state;
@@ -118,7 +118,7 @@ static void test_broken_information(void **state)
 	ADD_FDE(0, 0x40, 0x3f);
 	finish();
 	registers.r[PC] = text;
-	/* valid, but not used after a malformed row */
+	/* The frame pointer is valid, but it must not be used after a malformed row. */
 	registers.r[FP] = (uintptr_t)(stack + 4);
 	stack[5] = text;
 	check_end(walk(), 1, WIRE_END_LOST);
@@ -127,7 +127,7 @@ static void test_broken_information(void **state)
 static void test_frame_pointer_rows(void **state)
 {
 	(void)state;
-	/* push fp; mov sp, fp and the row of the body */
+	/* The row of a function's body after push fp; mov sp, fp. */
 	ADD_FDE(0, 0x40, CFI_DEF_CFA, FP, 16, CFI_OFFSET | FP, 2);
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
@@ -142,7 +142,7 @@ static void test_frame_pointer_rows(void **state)
 	check_frame(2, 0x47);
 }
 
-/* a CPU whose calls push, and that has such PLT stubs */
+/* a CPU whose calls push the return address and that has such PLT stubs */
 #if ARCH_DWARF_RA == ARCH_DWARF_PC
 static void check_plt(unsigned k)
 {
@@ -203,7 +203,10 @@ static void test_link_register(void **state)
 static void test_rows_that_need_another_register(void **state)
 {
 	(void)state;
-	/* The outer CFA depends on a register that the innermost frame saved, two frames before. */
+	/*
+	 * The CFA of the outer frame depends on a register that the innermost frame, two frames
+	 * before, has saved.
+	 */
 	ADD_FDE(0, 0x40, CFI_DEF_CFA_OFFSET, 24, CFI_OFFSET_EXTENDED, (uint8_t)kept, 2);
 	ADD_FDE(0x40, 0x40, CFI_NOP);
 	ADD_FDE(0x80, 0x40, CFI_DEF_CFA, (uint8_t)kept, 16);
@@ -223,7 +226,7 @@ static void test_rows_that_need_another_register(void **state)
 	}
 }
 
-/* Steps of the frame in between are undone before they are repeated with all registers. */
+/* The steps of the frame in between are undone and then repeated with all registers. */
 static void test_going_back_for_other_registers(void **state)
 {
 	(void)state;
@@ -247,7 +250,7 @@ static void test_going_back_for_other_registers(void **state)
 	check_frame(3, 0xc7);
 }
 
-/* Each frame is stepped over in full only once, even if many frames need it. */
+/* The walk steps over each frame in full only once, even if many frames need it. */
 static void test_many_rows_that_need_another_register(void **state)
 {
 	unsigned count = 20;
@@ -262,7 +265,7 @@ static void test_many_rows_that_need_another_register(void **state)
 		other_stack[2 * i + 1] = text + 8;
 	other_stack[2 * count - 1] = text + 0x48;
 	check_end(walk(), count + 1, WIRE_END_ROOT);
-	/* one for the return address, one for the pc's rule */
+	/* One read for the return address, one for the pc's rule. */
 	assert_true(reads <= 2 * count);
 }
 
@@ -279,7 +282,10 @@ static void test_offsets_that_are_no_whole_words(void **state)
 	check_frame(1, 0x47);
 }
 
-/* A callee may overwrite register 0, but if a caller's row uses it, the callee has not done so. */
+/*
+ * A callee may overwrite register 0. But if the caller's row uses register 0, the callee has kept
+ * it.
+ */
 static void test_rows_vouch_for_their_registers(void **state)
 {
 	(void)state;
@@ -315,7 +321,9 @@ static void test_register_and_expression_rules(void **state)
 	registers.r[PC] = text;
 	stack[1] = (uintptr_t)(stack + 8); /* CFA */
 	stack[10] = text + 0x48;
-	/* kept becomes stack + 9, fp stack + 7; the second frame's CFA is stack + 13 */
+	/*
+	 * `kept` becomes stack + 9 and fp becomes stack + 7; the second frame's CFA is stack + 13.
+	 */
 	check_end(walk(), 3, WIRE_END_LOST);
 	check_frame(1, 0x47);
 	assert_int_equal(frames[2], WIRE_FRAME(0, (uintptr_t)(stack + 7) - 1));

@@ -28,7 +28,10 @@ static int load(const void *context, uintptr_t address, uintptr_t *word)
 	return 0;
 }
 
-/* Compare at one offset of a searched function. Both count from the entry's stack pointer. */
+/*
+ * Compare both offsets at one instruction of a function. Both count from the stack pointer at the
+ * function's entry.
+ */
 static void compare(
 	const struct unwind_module *module, const struct depth_search *search, uint32_t offset)
 {
@@ -78,11 +81,11 @@ static void compare_function(const struct unwind_module *module, uintptr_t begin
 		return;
 	for (uint32_t offset = 0; offset < search->bytes; offset++)
 		compare(module, search, offset);
-	/* The state at the entry must be found, too. */
+	/* The state at the entry must be found too. */
 	(void)stack_depth_find(&text, begin, fde.end, begin, true, &depth);
 }
 
-/* Read the .eh_frame_hdr table of linkers: pairs of numbers relative to its begin. */
+/* Read the linker's .eh_frame_hdr table: pairs of numbers relative to the table's start. */
 static void compare_module(const void *address)
 {
 	struct unwind_module module;
@@ -104,7 +107,10 @@ static void compare_module(const void *address)
 		known, differences);
 	assert_true(places > 1000);
 	assert_in_range(known * 100, places * 96, places * 100);
-	/* Start code and context switches are described as if they had no stack. */
+	/*
+	 * The call-frame information of start code and of context switches describes no stack, so a
+	 * few differences are allowed.
+	 */
 	assert_in_range(differences * 300, 0, places);
 }
 

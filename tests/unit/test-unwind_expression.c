@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* All operations of DWARF expressions in call-frame information. */
+/* Execute all operations of DWARF expressions in call-frame information. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void test_stack_operations(void **state)
 	CHECK(3, LIT(3), LIT(4), EXPRESSION_OVER);
 	CHECK(3, LIT(3), LIT(4), LIT(5), EXPRESSION_PICK, 2);
 	CHECK(3, LIT(3), LIT(4), EXPRESSION_SWAP);
-	/* rot: the top moves to the third position, 1 2 3 -> 3 1 2 */
+	/* DW_OP_rot moves the top to the third position: 1 2 3 becomes 3 1 2. */
 	CHECK(2, LIT(1), LIT(2), LIT(3), EXPRESSION_ROT);
 	CHECK(1, LIT(1), LIT(2), LIT(3), EXPRESSION_ROT, EXPRESSION_DROP);
 	CHECK(3, LIT(1), LIT(2), LIT(3), EXPRESSION_ROT, EXPRESSION_DROP, EXPRESSION_DROP);
@@ -175,7 +175,7 @@ static void test_memory(void **state)
 	REFUSED(-EFAULT, LIT(8), EXPRESSION_DEREF);
 	REFUSED(-EBADMSG, EXPRESSION_BREG0 + ARCH_DWARF_SP, 8, EXPRESSION_DEREF_SIZE, 9);
 	REFUSED(-EBADMSG, EXPRESSION_BREG0 + ARCH_DWARF_SP, 8, EXPRESSION_DEREF_SIZE, 0);
-	/* The last word is readable, one byte further is not. */
+	/* The last word of the stack can be read, a word one byte further cannot. */
 	CHECK(0x1122334455667707, EXPRESSION_BREG0 + ARCH_DWARF_SP, 56, EXPRESSION_DEREF);
 	REFUSED(-EFAULT, EXPRESSION_BREG0 + ARCH_DWARF_SP, 57, EXPRESSION_DEREF);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Read words of this process that may be unmapped, through the kernel. */
+/* Read words of this process's memory that may be unmapped, through a system call. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,7 @@
 
 #define PAGE 4096u
 
-/* a readable page, then an unreadable one */
-static uintptr_t *pages;
+static uintptr_t *pages; /* a readable and an unreadable page */
 static struct unwind_window window;
 
 static int setup(void **state)
@@ -71,7 +70,7 @@ static void test_what_cannot_be_read(void **state)
 		assert_int_equal(value, 77);
 		assert_int_equal(errno, 0);
 	}
-	/* a failed read does not change the window */
+	/* A failed read must not change the window. */
 	check_word(PAGE / 8 - 1);
 }
 
@@ -95,7 +94,7 @@ static void test_a_word_across_two_pages(void **state)
 	assert_int_equal(value, 0);
 }
 
-/* One system call reads a frame and its neighbours, so later changes are not seen. */
+/* One system call reads a frame and its neighbours. Later changes of these words are not seen. */
 static void test_neighbours_are_kept(void **state)
 {
 	(void)state;
@@ -106,7 +105,9 @@ static void test_neighbours_are_kept(void **state)
 	check_word(10 + UNWIND_WINDOW_WORDS - 1);
 }
 
-/* No process has this pid, so the system call fails, as where it is refused. */
+/*
+ * No process has the pid -1, so the system call fails, as it does in a container that refuses it.
+ */
 static void test_where_the_system_call_is_refused(void **state)
 {
 	unwind_window_init(&window, -1);

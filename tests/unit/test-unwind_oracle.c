@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Compare whole walks in this process with libunwind's from the same ucontext, through code that
- * unwinders often get wrong. Each function ends in here(), which raises a signal.
+ * Walk in this process with the unwinding core and with libunwind from the same ucontext, through
+ * code that unwinders often get wrong, and compare the walks. Each function ends in here(), which
+ * raises a signal.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2", "omit-frame-pointer", "no-optimize-sibling-calls")
@@ -49,7 +50,10 @@ static OPAQUE void here(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Check that since the last call there was one complete walk, equal in at least @frames frames. */
+/*
+ * Check that there was exactly one complete walk since the last check, and that at least @frames
+ * frames are equal.
+ */
 static void check_walk(unsigned frames)
 {
 	int difference = oracle_difference(&core, &libunwind);
@@ -142,7 +146,7 @@ static void on_probe(int number, siginfo_t *info, void *context)
 	trampoline = (uintptr_t)__builtin_return_address(0);
 }
 
-/* In qemu-user, handlers return to code of qemu that is in no module, unlike with any kernel. */
+/* Under qemu-user, handlers return to code of qemu that is in no module, which no kernel does. */
 static void skip_without_trampolines(void)
 {
 	struct unwind_module module;
@@ -172,7 +176,10 @@ static void test_alternate_stack_in_the_middle(void **state)
 
 	(void)state;
 	skip_without_trampolines();
-	/* Without stack bounds a system call reads each word; containers may refuse it. */
+	/*
+	 * If no stack bounds are known, each word is read by a system call, which containers may
+	 * refuse.
+	 */
 	unwind_window_init(&window, getpid());
 	if (unwind_window_read(&window, (uintptr_t)stack_bytes, &word))
 		skip();
@@ -215,7 +222,10 @@ static void test_first_instruction_of_a_leaf_interrupted(void **state)
 	munmap(page, 4096);
 	check_walk(6);
 
-	/* Expect here, on_fault, the trampoline, then the exact pc of the first instruction. */
+	/*
+	 * Expected frames: here, on_fault, the trampoline, then the exact pc of the first
+	 * instruction.
+	 */
 	bool found = false;
 
 	for (unsigned i = 0; i < core.frames; i++)
@@ -231,7 +241,9 @@ static OPAQUE __attribute__((noreturn)) void leave(int value)
 	longjmp(after_noreturn, value);
 }
 
-/* The call is the last instruction, so its return address belongs to the next function. */
+/*
+ * The call is this function's last instruction, so its return address belongs to the next function.
+ */
 static OPAQUE __attribute__((noreturn)) void ends_in_a_call(int value)
 {
 	leave(value + 1);
@@ -269,7 +281,7 @@ static void test_alloca(void **state)
 	check_walk(4);
 }
 
-/* Alignment and variable size together make gcc keep the CFA in memory. */
+/* Alignment and a variable size together make gcc keep the CFA in memory. */
 static OPAQUE int aligned(size_t bytes, int a, int b, int c, int d, int e, int f, int g)
 {
 	volatile char area[96] __attribute__((aligned(64)));
@@ -359,7 +371,10 @@ static void test_same_answer_from_the_cache(void **state)
 	cold = core;
 	aligned(100, 1, 2, 3, 4, 5, 6, 7);
 	check_walk(6);
-	/* raise (two frames), here, nested (two), aligned; then this function, at another call. */
+	/*
+	 * Equal frames: raise (two), here, nested (two), aligned. Then follows this function, at
+	 * two different calls.
+	 */
 	assert_memory_equal(cold.pc, core.pc, 6 * sizeof(*core.pc));
 	assert_int_equal(cold.frames, core.frames);
 }

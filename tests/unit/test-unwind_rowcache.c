@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* The cache of rows: hits, misses, and that torn entries are misses. */
+/* The cache of unwind rows: hits, misses, and torn entries, which must be misses. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void test_another_module_at_the_same_address(void **state)
 	assert_int_equal(rowcache_get(&cache, rowcache_key(0x7f0000001000, 2)), 0x22);
 }
 
-/* An empty entry is never a hit, whatever key its zeroes would match. */
+/* An empty entry is never a hit, whatever key the zeroes would match. */
 static void test_empty(void **state)
 {
 	(void)state;
@@ -49,7 +49,7 @@ static void test_empty(void **state)
 	assert_int_equal(rowcache_get(&cache, rowcache_mix(0)), 0);
 }
 
-/* Of three keys in one set, the two stored last stay. */
+/* Of three keys in one set of two ways, the two that were stored last stay. */
 static void test_ways(void **state)
 {
 	uint64_t keys[3];
@@ -67,7 +67,7 @@ static void test_ways(void **state)
 	assert_int_equal(rowcache_get(&cache, keys[2]), 0x102);
 }
 
-/* All mixtures of two entries' words, with similar rows and keys. */
+/* Try all mixtures of the words of two entries with similar rows and keys. */
 static void test_torn_entries_are_misses(void **state)
 {
 	(void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * The core against libunwind at every single instruction of calls into the C library: prologues,
- * epilogues, PLT stubs, the lazy binder and the vDSO included. The trap flag makes the CPU raise
- * SIGTRAP after each instruction; the kernel keeps the flag out of the handler.
+ * Compare the unwinding core with libunwind at every instruction of calls into the C library,
+ * including prologues, epilogues, PLT stubs, the lazy binder and the vDSO. The trap flag makes the
+ * CPU raise SIGTRAP after each instruction; in the handler the kernel clears the flag.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "tests/unit/trap-flag.h"
 #include "tests/unit/unwind-oracle.h"
 
-/* only x86 lets user code set its trap flag */
+/* only on x86 can user code set the trap flag */
 #if defined(REG_EFL)
 
 #define TRAP_FLAG 0x100
@@ -33,8 +33,9 @@ struct dwarf_eh_bases {
 const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
 
 /*
- * Is the pc in padding that no FDE covers? Since 2.41, glibc executes padding between a check and
- * the code behind it. libunwind guesses there, so the callers must be those of the step before.
+ * Returns whether the pc is in padding that no FDE covers. Since 2.41 glibc executes padding
+ * between a check and the code behind it. libunwind guesses there, so the callers must be those of
+ * the step before.
  */
 static bool is_in_padding(const struct oracle_stack *core)
 {
@@ -87,7 +88,10 @@ static int setup(void **state)
 	return sigaction(SIGTRAP, &action, NULL);
 }
 
-/* @explained how many walks of libunwind may be incomplete where the core's are complete */
+/*
+ * @explained is the number of steps at which libunwind's walk may be incomplete although the core's
+ * is complete.
+ */
 static void check_steps_but(unsigned long at_least, unsigned long explained)
 {
 	assert_in_range(steps, at_least, limit - 1);
@@ -209,7 +213,10 @@ static void test_over_aligned_frame(void **state)
 	trap_flag_set();
 	(void)aligned(100, 1, 2, 3, 4, 5, 6);
 	trap_flag_clear();
-	/* After its leave instruction gcc still says that rbp is saved where rbp points. */
+	/*
+	 * gcc's call-frame information is wrong after the leave instruction: it says that rbp is
+	 * saved where rbp points.
+	 */
 	check_steps_but(10, 2);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* nongnu libunwind walks at every instruction of stubs and of their target after registration. */
+/*
+ * After stubs are registered, nongnu libunwind walks at every instruction of stubs and of their
+ * target.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* The steps that need no call-frame information: frame pointers and signal frames. */
+/* Steps of a walk that need no call-frame information: frame pointers and signal frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "tests/unit/unwind-fixture.h"
 
-/* Generated code between two functions of a module. */
+/* Generated code lies between two functions of a module. */
 static void test_frame_pointers_where_nothing_covers_the_pc(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void test_frame_pointers_that_are_none(void **state)
 		registers.r[FP] = wrong[i];
 		check_end(walk(), 1, WIRE_END_LOST);
 	}
-	/* return address 0, but a caller's frame pointer */
+	/* The return address is 0, but the record has a caller's frame pointer. */
 	stack[33] = 0;
 	registers.r[FP] = (uintptr_t)(stack + 32);
 	check_end(walk(), 1, WIRE_END_LOST);
@@ -72,8 +72,9 @@ static void test_frame_pointers_that_are_none(void **state)
 }
 
 /*
- * Code without call-frame information may use the register for data. The first record is valid only
- * if its return address follows a call; no record may lead to memory that is not code.
+ * Code without call-frame information may use the frame-pointer register for data. The first record
+ * is used only if its return address follows a call, and no record may lead to memory that is not
+ * code.
  */
 static void test_records_that_lead_behind_no_call(void **state)
 {
@@ -88,18 +89,18 @@ static void test_records_that_lead_behind_no_call(void **state)
 	stack[9] = text + 0x48;
 	check_end(walk(), 1, WIRE_END_LOST);
 	put_call(stack[5]);
-	/* the second record need not follow a call */
+	/* The return address of the second record need not follow a call. */
 	check_end(walk(), 3, WIRE_END_ROOT);
 	code_end = text;
 	check_end(walk(), 2, WIRE_END_LOST);
 	code_end = NO_MODULE;
 	check_end(walk(), 1, WIRE_END_LOST);
 	code_end = UINTPTR_MAX;
-	/* Go's code has no call-frame information: it need not have made a call at the pc. */
+	/* Go's code has no call-frame information, so it need not have made a call at the pc. */
 	registers.r[PC] = text + 0x200;
 	stack[5] = text + 0x300;
 	check_end(walk(), 3, WIRE_END_ROOT);
-	/* code with call-frame information must have */
+	/* Code with call-frame information must have made a call at the pc. */
 	stack[5] = text + 0x20;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
@@ -113,7 +114,7 @@ static void test_zeroes_end_a_chain_of_frame_pointers(void **state)
 	check_end(walk(), 1, WIRE_END_ROOT);
 }
 
-/* A frame pointer of 0 is the end of a stack only in start code that has made a call. */
+/* A frame pointer of 0 ends a stack only in start code that has made a call. */
 static void test_a_zero_frame_pointer(void **state)
 {
 	(void)state;
@@ -157,7 +158,7 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 
 	(void)state;
 	ADD_FDE(0, 0x40, CFI_NOP);
-	/* interrupted where the CFA is in register 0 */
+	/* The frame was interrupted where its CFA is in register 0. */
 	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16);
 	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
 	finish();
@@ -177,7 +178,9 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 	check_frame(3, 0x87);
 }
 
-/* A C function at `text`, called on the thread's stack by code that has another stack. */
+/*
+ * The function at `text` was called on the thread's stack by code whose own stack is another one.
+ */
 static void call_from_another_stack(uintptr_t caller)
 {
 	registers.r[PC] = text;
@@ -199,7 +202,7 @@ static void test_c_below_go(void **state)
 	check_end(walk(), 3, WIRE_END_ROOT);
 	check_frame(1, 0x1ff);
 	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
-	/* A function of Go on the thread's stack, with a frame. */
+	/* A function of Go runs on the thread's stack and has a frame. */
 	call_from_another_stack(text + 0x300);
 	registers.r[PC] = text + 0x100;
 	registers.r[FP] = (uintptr_t)(stack + 4);
@@ -207,7 +210,7 @@ static void test_c_below_go(void **state)
 	stack[5] = text + 0x200;
 	check_end(walk(), 3, WIRE_END_ROOT);
 	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
-	/* Assembly that uses the register for anything, in a C library. */
+	/* Assembly code in a C library may use the frame-pointer register for anything. */
 	call_from_another_stack(text + 0x20);
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(NO_MODULE + 0x20);
@@ -219,14 +222,14 @@ static void test_c_below_go(void **state)
 	registers.r[FP] += 4;
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
-	/* not at a call, so the register may be in use */
+	/* The pc is not at a call, so the register may be in use. */
 	registers.r[PC] = text + 0x200;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
 /*
- * A C function at `text`, called on the thread's stack by generated code whose frame pointers are
- * on another stack, as Erlang's are. The outermost frame has a frame pointer of 0.
+ * The function at `text` was called on the thread's stack by generated code whose frame pointers
+ * are on another stack, as Erlang's are. The outermost frame has a frame pointer of 0.
  */
 static void call_from_generated_code(void)
 {
@@ -253,7 +256,7 @@ static void test_c_below_erlang(void **state)
 	assert_int_equal(frames[1], WIRE_FRAME(0, NO_MODULE + 0x1f));
 	assert_int_equal(frames[2], WIRE_FRAME(0, NO_MODULE + 0x3f) | WIRE_FRAME_BY_FP);
 	assert_int_equal(frames[3], WIRE_FRAME(0, NO_MODULE + 0x5f) | WIRE_FRAME_BY_FP);
-	/* The register is no frame pointer: the return address there follows no call. */
+	/* The register is no frame pointer, because the return address there follows no call. */
 	other_stack[5] = NO_MODULE + 0x50;
 	check_end(walk(), 2, WIRE_END_LOST);
 	/* The record does not lead outward. */
@@ -268,7 +271,7 @@ static void test_c_below_erlang(void **state)
 	check_end(walk(), 1, WIRE_END_LOST);
 }
 
-/* Write GHC's table in front of the code at @code: the frame's layout and type. */
+/* Write GHC's info table in front of the code at @code: the frame's layout and type. */
 static void put_frame_table(uintptr_t code, uint32_t type, uintptr_t layout)
 {
 	memcpy((void *)(code - 16), &layout, sizeof(layout));
@@ -276,8 +279,9 @@ static void put_frame_table(uintptr_t code, uint32_t type, uintptr_t layout)
 }
 
 /*
- * Code at text + 0x200 without call-frame information, on the stack of a Haskell thread: a frame of
- * two words with return address 0x240, one of three words with 0x280, and the outermost with 0x2c0.
+ * Code at text + 0x200 without call-frame information runs on the stack of a Haskell thread, which
+ * has a frame of two words with return address 0x240, one of three words with 0x280, and the
+ * outermost with 0x2c0.
  */
 static void run_haskell(void)
 {
@@ -305,14 +309,14 @@ static void test_haskell(void **state)
 	check_frame(0, 0x200);
 	check_frame(1, 0x240);
 	check_frame(2, 0x280);
-	/* A C function that was called on the thread's own stack. */
+	/* The Haskell code has called a C function on the thread's own stack. */
 	registers.r[PC] = text;
 	stack[0] = text + 0x208;
 	check_end(walk(), 4, WIRE_END_ROOT);
 	check_frame(0, 0);
 	check_frame(1, 0x207);
 	check_frame(2, 0x240);
-	/* A frame's size may also be in a bitmap behind the code, or in the frame. */
+	/* The size of a frame may also be in a bitmap behind the code or in the frame itself. */
 	run_haskell();
 	put_frame_table(text + 0x280, HASKELL_RET_BIG, 0x20);
 	memcpy((void *)(text + 0x2a0), &size, sizeof(size));
@@ -336,7 +340,7 @@ static void test_what_is_no_stack_of_haskell(void **state)
 	put_frame_table(text + 0x240, HASKELL_RET_BCO, 1);
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
-	/* a single valid frame is not accepted */
+	/* A single valid frame is not accepted. */
 	put_frame_table(text + 0x280, 0x90909090, 2);
 	check_end(walk(), 1, WIRE_END_LOST);
 	run_haskell();
@@ -349,7 +353,7 @@ static void test_what_is_no_stack_of_haskell(void **state)
 	run_haskell();
 	other_stack[0]++;
 	check_end(walk(), 1, WIRE_END_LOST);
-	/* A circular stack ends when the array of frames is full. */
+	/* In a circular stack the walk ends when the array of frames is full. */
 	run_haskell();
 	put_frame_table(text + 0x280, HASKELL_UNDERFLOW, 0);
 	other_stack[3] = (uintptr_t)(other_stack + 10);
@@ -358,12 +362,12 @@ static void test_what_is_no_stack_of_haskell(void **state)
 }
 
 /*
- * As Go's runtime.systemstack: code at text + 0x300 without call-frame information has called a
- * function at `text`, on another stack than its caller's. Words of the caller's stack:
+ * As Go's runtime.systemstack does, code at text + 0x300 without call-frame information has called
+ * a function at `text` on another stack than its caller's. Words of the caller's stack:
  *
- *	21  return address into the outermost function, at 0x100
- *	20  <- frame pointer: saved by the function at 0x80
- *	15  return address into that function, whose frame has six words including these two
+ * 21  return address into the outermost function, at 0x100
+ * 20  <- frame pointer: saved by the function at 0x80
+ * 15  return address into that function, whose frame has six words including these two
  */
 static void call_on_another_stack(void)
 {
@@ -398,21 +402,21 @@ static void test_go_on_its_system_stack(void **state)
 	(void)state;
 	call_on_another_stack();
 	check_switched();
-	/* A stale return address of an earlier function with a smaller frame. */
+	/* Another word is an outdated return address of a function with a smaller frame. */
 	other_stack[18] = text + 0xd0;
 	put_call_of(text + 0xd0, text + 0x300);
 	check_switched();
-	/* A stale one of this function, with another frame. */
+	/* Another word is an outdated return address of the same function, with another frame. */
 	other_stack[17] = text + 0x90;
 	check_switched();
-	/* Calls of another function are ignored; without a match, the caller is not found. */
+	/* Calls of another function are ignored. Without a match, the caller is not found. */
 	put_call_of(text + 0x90, text + 0x280);
 	memcpy((void *)(text + 0x290), (const uint8_t[]){0xc3, 0x00, 0x00, 0x00}, 4);
 	memcpy((void *)(text + 0x294), (const uint8_t[]){0xc0, 0x03, 0x5f, 0xd6}, 4);
 	check_end(walk(), 2, WIRE_END_LOST);
 }
 
-/* A function that has no frame yet, because it is calling for more stack. */
+/* The function has no frame yet, because it is calling for more stack. */
 static void test_go_grows_a_stack(void **state)
 {
 	(void)state;
@@ -427,7 +431,7 @@ static void test_go_grows_a_stack(void **state)
 	check_frame(4, 0x11f);
 }
 
-/* Go since 1.21: the function has its own record. */
+/* Go since 1.21: the switching function has its own frame record. */
 static void test_go_with_its_own_record(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The reader of V8's frames, on a heap laid out by hand: one function, one script, strings of all
- * kinds. tests/e2e/test_node_truth.py tests frames of a real node.
+ * The reader of V8's frames on a heap that is laid out by hand: one function, one script, and
+ * strings of all kinds. tests/e2e/test_node_truth.py reads the frames of a real node.
  */
 #include "libprof/runtime/v8.c"
 #include "libprof/runtime/v8_code.c"
@@ -20,7 +20,10 @@
 
 #define HEAP_BYTES 16384u
 
-/* Sizes of bytecodes per operand scale. 0 to 3 are prefixes, 4 has no operand, 5 has one. */
+/*
+ * Sizes of bytecodes for each operand scale. Bytecodes 0 to 3 are prefixes, 4 has no operand, 5 has
+ * one.
+ */
 static const uint8_t sizes[3][6] = {{1, 1, 1, 1, 1, 2}, {1, 1, 1, 1, 1, 3}, {1, 1, 1, 1, 1, 5}};
 
 struct heap {
@@ -52,7 +55,7 @@ static uint64_t map_of(uint32_t type)
 	return pointer(map);
 }
 
-/* Make a string of @type and @length, with @words words behind its length. */
+/* Make a string of @type and @length with @words words behind its length. */
 static uint64_t *string(uint32_t type, uint32_t length, unsigned words)
 {
 	uint64_t *at = heap->words + heap->used;
@@ -125,7 +128,7 @@ static int read_frame(struct runtime_frame *frame)
 	return frame_of_v8(&heap->runtime, &heap->reader, &heap->where, frame);
 }
 
-/* Read all frames that the frame stands for. */
+/* Read all functions that the frame stands for, including inlined ones. */
 static int read_frames(struct runtime_frame *frames, unsigned room)
 {
 	struct runtime_frame frame;
@@ -157,7 +160,7 @@ static void test_a_function_is_told(void **state)
 	assert_names("work", "/where/x.js", 14);
 }
 
-/* A function of WebAssembly has a script, but a name instead of a scope. */
+/* A function of WebAssembly has a script but a name instead of a scope, so it is not shown. */
 static void test_webassembly_is_none(void **state)
 {
 	struct runtime_frame frame;
@@ -209,7 +212,7 @@ static void test_names_of_all_kinds(void **state)
 	assert_names("by.place", "<anonymous>", 3);
 }
 
-/* An object that has moved is read at its new address, and the frame's identity stays. */
+/* An object that was moved is read at its new address. The frame's identity stays. */
 static void test_moved_objects_are_followed(void **state)
 {
 	struct runtime_frame before, after;
@@ -228,7 +231,10 @@ static void test_moved_objects_are_followed(void **state)
 	assert_true(before.identity != after.identity);
 }
 
-/* A frame that is not JavaScript's gives 0. One that begins like JavaScript's is an error. */
+/*
+ * For a frame that is not JavaScript's the reader returns 0. A frame that only begins like
+ * JavaScript's is an error.
+ */
 static void test_what_does_not_add_up(void **state)
 {
 	struct runtime_frame frame;
@@ -256,7 +262,7 @@ static void test_what_does_not_add_up(void **state)
 	assert_int_equal(read_frame(&frame), 0);
 }
 
-/* Lines of a long source are counted in several walks. */
+/* The lines of a long source are counted in several walks. */
 static void test_lines_far_behind(void **state)
 {
 	const uint32_t length = 3 * BLOCK * BLOCKS_AT_ONCE;
@@ -298,7 +304,7 @@ static uint64_t bytes_of(const uint8_t *bytes, uint32_t length)
 	return pointer(at);
 }
 
-/* Add an entry to a position table: the distances in code and in the source. */
+/* Append an entry to a position table: the distances in the code and in the source. */
 static uint8_t *add_entry(uint8_t *at, int32_t offset, int64_t position)
 {
 	uint64_t values[] = {(uint64_t)offset << 1,
@@ -312,7 +318,7 @@ static uint8_t *add_entry(uint8_t *at, int32_t offset, int64_t position)
 	return at;
 }
 
-/* Pack a position as V8 does: the character, and the index of the inlined call. */
+/* Pack a source position as V8 does: the character, and the index of the inlined call. */
 static int64_t packed(int32_t position, int32_t inlined)
 {
 	return (int64_t)(position + 1) << 1 | (int64_t)(inlined + 1) << 31;
@@ -356,7 +362,10 @@ static void test_the_line_that_is_interpreted(void **state)
 	assert_line(4);
 	heap->stack[1] = number(55 + 10); /* behind its end */
 	assert_line(0);
-	/* The innermost frame's slots are outdated. In a bytecode's handler the registers count. */
+	/*
+	 * The slots of the innermost frame are outdated. In the handler of a bytecode the registers
+	 * are used instead.
+	 */
 	heap->where.registers = &registers;
 	heap->stack[1] = number(55);
 	registers.r[ARRAY_REGISTER] = pointer(heap->bytecode);
@@ -387,7 +396,10 @@ static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
 
 static void test_the_line_in_baseline_code(void **state)
 {
-	/* 40 bytes of entry, then 10 for each bytecode: at 0, 1, 3 (with a prefix), 7, 8, 9. */
+	/*
+	 * 40 bytes of entry code, then 10 for each bytecode. The bytecodes are at 0, 1, 3 (with a
+	 * prefix), 7, 8 and 9.
+	 */
 	static const uint8_t table[] = {40, 10, 10, 10, 10, 10, 10};
 	uintptr_t start;
 
@@ -436,7 +448,7 @@ static void test_what_is_inlined(void **state)
 	assert_int_equal(frames[1].line, 4);
 	assert_int_equal(frames[2].line, 3);
 	assert_true(frames[0].identity == frames[2].identity);
-	/* The code's own function, inlined in itself, is not among the literals. */
+	/* The code's own function, inlined into itself, is not in the array of literals. */
 	((struct {
 		uint64_t position;
 		int32_t function;
@@ -445,14 +457,17 @@ static void test_what_is_inlined(void **state)
 	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
 	assert_int_equal(read_frames(frames, 4), 3);
 	assert_true(frames[0].identity == frames[2].identity);
-	/* Without room for all inlined frames only the outermost one is read, without a line. */
+	/*
+	 * If there is no room for all inlined frames, only the outermost frame is returned, without
+	 * a line.
+	 */
 	assert_int_equal(read_frames(frames, 2), 1);
 	assert_int_equal(frames[0].line, 0);
 	calls[1][0] = (uint64_t)packed(16, 1); /* inlined in itself */
 	heap->data[9] = bytes_of((const uint8_t *)calls, sizeof(calls));
 	assert_int_equal(read_frames(frames, 4), 1);
 	assert_int_equal(frames[0].line, 0);
-	/* Code of another function is not used for this frame. */
+	/* The code belongs to another function, so it is not used for this frame. */
 	assert_int_equal(read_frame(&other), 1);
 	assert_int_equal(other.lines, 0);
 	heap->data[8] = pointer(heap->array);
@@ -470,7 +485,10 @@ static int find_code(uintptr_t pc, struct runtime_cache *kept, struct v8_code *c
 		v8_offsets_of(&heap->runtime), &heap->reader, pc, (uintptr_t)heap->function, code);
 }
 
-/* Code longer than the search goes back is found by its function, or where it was found before. */
+/*
+ * Code that is longer than the backward search is found from its function, or where it was found
+ * before.
+ */
 static void test_where_code_is_looked_for(void **state)
 {
 	static struct runtime_cache kept;
@@ -491,7 +509,9 @@ static void test_where_code_is_looked_for(void **state)
 	assert_int_equal(find_code(far + CODE_PAGE, &kept, &code), -ENOENT);
 }
 
-/* While code is moved, both copies are accepted, whichever of them the code object refers to. */
+/*
+ * While code is being moved, both copies are accepted, whichever of them the code object refers to.
+ */
 static void test_code_that_is_being_moved(void **state)
 {
 	uintptr_t start = make_code(12, pointer(heap->data), pointer(heap->array)), *old;
@@ -513,7 +533,7 @@ static void test_code_that_is_being_moved(void **state)
 	assert_int_equal(find_code(start + 9, NULL, &code), -ENOENT);
 }
 
-/* A page is remembered as without code only if the pages before it have no code, either. */
+/* A page is remembered as having no code only if the pages before it have no code either. */
 static void test_pages_without_code(void **state)
 {
 	static struct runtime_cache kept;
@@ -544,7 +564,9 @@ static uint64_t quick_of(const uint64_t *function)
 	return quick_of_v8(&heap->runtime, &heap->reader, &heap->where);
 }
 
-/* A new closure is the same function; a closure with other code or feedback is not. */
+/*
+ * A new closure counts as the same function. A closure with other code or other feedback does not.
+ */
 static void test_closures_are_one_function(void **state)
 {
 	uint64_t first, *again = heap->words + heap->used;
@@ -580,8 +602,8 @@ static int enter(struct runtime_stack *stack, const struct unwind_frame *frame)
 }
 
 /*
- * An innermost frame at its entry has not written its slots yet, so its function is in a register.
- * Behind the entry the slots count, and the registers are used for the caller, too.
+ * An innermost frame that is at its entry has not written its slots, so its function is in a
+ * register. Behind the entry the slots are used, and the registers still serve for the caller.
  */
 static void test_the_innermost_frame(void **state)
 {
@@ -627,7 +649,7 @@ static void test_the_innermost_frame(void **state)
 
 #endif
 
-/* A source of two bytes per character, with all line terminators. */
+/* A source of two-byte characters with all line terminators. */
 static void test_lines_of_wide_text(void **state)
 {
 	static const uint16_t text[] = {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Ticks, an intercept stub and machines' stacks together: a builtin that runs longer than a tick
- * gives one sample with the weight of all its ticks. Code that runs after it gets none of them.
+ * Ticks, an intercept stub and recorded stacks together: a builtin that runs longer than a tick
+ * gives one sample with the weight of all its ticks. Code that runs after the builtin gets none of
+ * them.
  */
 #include "tests/unit/vmstack-fixture.h"
 
 #define BUILTIN_MS 55
 #define TICK_MS	   (TICK_NS / 1000000)
 
-/* The machine's current function, as on its own stack. */
+/* The function that the virtual machine runs at present, as on its own stack. */
 static const char *volatile running;
 static uint64_t enabled_ns, ticks_told;
 
@@ -22,10 +23,10 @@ static void record(void *context, uint32_t ticks)
 	flameprof_record_vm_stack(frames, 2, ticks);
 }
 
-/* Ticks that had come when the builtin returned: all belong to it. */
+/* Ticks that were pending when the builtin returned. All of them belong to the builtin. */
 static uint32_t ticks_inside;
 
-/* On a busy machine the timer may be late, so wait for its ticks. */
+/* Wait for the ticks, because the timer may be late on a busy machine. */
 static int has_ticked(void)
 {
 	ticks_inside = __atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_RELAXED);
@@ -50,7 +51,10 @@ static uint64_t burn_builtin(uint64_t argument)
 
 typedef uint64_t builtin(uint64_t argument);
 
-/* Return the weight of @name in the profile: one stack with @samples samples, or none. */
+/*
+ * Return the weight of the stack of @name in the profile, which has @samples samples; 0 if there is
+ * no such stack.
+ */
 static uint64_t weight_on(
 	const struct flameprof_profile *profile, const char *name, uint64_t samples)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * The table of functions: one entry for equal name, file and line, whichever thread looks it up;
- * its limit; and control records whose sizes are wrong.
+ * The table of virtual machines' functions: functions with equal name, file and line share one
+ * entry, whichever thread looks them up. Also the table's limit, and control records with wrong
+ * sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static void what_is_equal_is_one(void **state)
 	(void)state;
 	assert_ptr_equal(find("fib", "a.lua", 1), fib);
 	assert_ptr_not_equal(find("fib", "a.lua", 2), fib);
-	/* The same letters, split differently. */
+	/* The same letters, divided differently between name and file, are another function. */
 	assert_ptr_not_equal(find("fi", "ba.lua", 1), fib);
 	assert_ptr_not_equal(find("fiba.lua", NULL, 1), fib);
 	assert_ptr_equal(find(NULL, NULL, 1), find("", "", 1));
@@ -49,7 +50,10 @@ static void what_is_equal_is_one(void **state)
 	assert_int_not_equal(function_root()->space, function_other()->space);
 }
 
-/* The cache compares the file's pointer, but each call reads the letters behind it. */
+/*
+ * The cache compares the file's pointer, but each call must also read the letters to which it
+ * points.
+ */
 static void a_file_is_what_it_says(void **state)
 {
 	char file[] = "one.lua";
@@ -69,7 +73,7 @@ static void a_file_is_what_it_says(void **state)
 static struct function *found[THREADS][NAMES];
 static uint32_t arrived[NAMES]; /* atomic */
 
-/* All threads look up each name at once: one inserts it, the others find it. */
+/* All threads look up each name at once. One of them inserts it, the others find it. */
 static void *find_all(void *argument)
 {
 	uintptr_t thread = (uintptr_t)argument;
@@ -117,7 +121,7 @@ static void *make_new_ones(void *stop)
 	return NULL;
 }
 
-/* A child can insert functions even if another thread of the parent was inserting one. */
+/* A fork child can insert functions even if another thread of the parent was inserting one. */
 static void forks_leave_no_lock_behind(void **state)
 {
 	uint32_t stop = 0;
@@ -140,7 +144,7 @@ static void forks_leave_no_lock_behind(void **state)
 	pthread_join(id, NULL);
 }
 
-/* Run in a child, whose memory is freed with it. */
+/* Run in a child, so that the memory for a million functions is freed with it. */
 static void beyond_a_million_there_is_one(void **state)
 {
 	int status;
@@ -153,7 +157,10 @@ static void beyond_a_million_there_is_one(void **state)
 
 		for (uint32_t i = 0; i < FUNCTIONS_MAX + 1000; i++)
 			others += find("f", "million.lua", i) == function_other();
-		/* Old functions are still found; the same thousands are refused again. */
+		/*
+		 * Functions that were inserted before are still found. Those that were refused are
+		 * refused again.
+		 */
 		if (find("fib", "a.lua", 1) != fib || find("f", "million.lua", 5)->line != 5)
 			_exit(1);
 		_exit(others >= 1000 && others < 100000 &&

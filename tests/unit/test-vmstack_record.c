@@ -2,7 +2,7 @@
 /* Checked also: emulated. */
 /*
  * flameprof_record_vm_stack() in a process that samples itself: what each call adds to the profile,
- * and that everything left out is counted.
+ * and that everything that is left out is counted.
  */
 #include "tests/unit/vmstack-fixture.h"
 
@@ -15,7 +15,7 @@
 
 static const struct flameprof_vm_frame root = ROOT;
 
-/* The first test, because ticks are not enabled yet. */
+/* This must be the first test, because ticks must not be enabled yet. */
 static void ticks_have_no_length_before_enable(void **state)
 {
 	(void)state;
@@ -26,7 +26,7 @@ static void ticks_have_no_length_before_enable(void **state)
 	assert_int_equal(enable_ticks(NULL), 0);
 }
 
-/* Ask the kernel: there is no handler and no timer. */
+/* Return the handler that the kernel has for the sampling signal: 0, because there must be none. */
 static uint64_t kernel_handler(void)
 {
 	uint64_t action[4] = {0};
@@ -43,7 +43,7 @@ static void without_a_clock_there_are_no_signals(void **state)
 	int timer;
 
 	(void)state;
-	/* The program's own timers are left alone: the first one has number 0. */
+	/* The program's own timers must keep working. The first one has number 0. */
 	assert_int_equal(syscall(SYS_timer_create, CLOCK_MONOTONIC, &silent, &timer), 0);
 	assert_int_equal(kernel_handler(), 0);
 	assert_int_equal(flameprof_start(&only_vm), 0);
@@ -92,7 +92,7 @@ static void a_stack_comes_back_as_it_was(void **state)
 	assert_int_equal(dropped_weight(&counts), 0);
 }
 
-/* Functions with equal name, file and line are one, wherever their strings are. */
+/* Functions with equal name, file and line are one function, wherever their strings are. */
 static void functions_are_what_they_are_called(void **state)
 {
 	char name[] = "fib", file[] = "script.lua";
@@ -107,7 +107,7 @@ static void functions_are_what_they_are_called(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
 		assert_int_equal(flameprof_record_vm_stack(&variants[i], 1, 1), 0);
-	/* The names were copied, so the host may change them. */
+	/* The library has copied the names, so the host may change them. */
 	memset(name, 'x', sizeof(name) - 1);
 	memset(file, 'x', sizeof(file) - 1);
 	profile = stop_session();
@@ -236,7 +236,7 @@ static void the_most_ticks_there_are(void **state)
 	assert_int_equal(flameprof_start(&only_vm), 0);
 	assert_int_equal(flameprof_record_vm_stack(three, 3, UINT32_MAX), 0);
 	assert_int_equal(stop_weight(), UINT32_MAX);
-	/* A hundred periods per tick: more than a record's weight can hold. */
+	/* A tick has a hundred periods, so the weight does not fit into one record. */
 	assert_int_equal(flameprof_start(&finest), 0);
 	flameprof_resume();
 	assert_int_equal(flameprof_record_vm_stack(three, 3, UINT32_MAX), 0);
@@ -248,7 +248,10 @@ static void the_most_ticks_there_are(void **state)
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_RING].weight, 99ULL * UINT32_MAX);
 }
 
-/* 2,000 ticks of 10 ms with a period of 1/7 s: each tick is less than a period. */
+/*
+ * 2,000 ticks of 10 ms with a period of 1/7 s: each tick is less than a period, but the parts add
+ * up.
+ */
 static void parts_of_periods_add_up(void **state)
 {
 	const struct flameprof_options slow = {.rate = 7};
@@ -272,7 +275,7 @@ static void *record_one(void *argument)
 	return argument;
 }
 
-/* A fifth of a period for each thread: a random one in five threads records a sample. */
+/* Each thread records a fifth of a period, so on average one in five threads records a sample. */
 static void short_threads_are_counted_in_expectation(void **state)
 {
 	const struct flameprof_options slow = {.rate = 20}; /* a period is 5 ticks */
@@ -288,7 +291,7 @@ static void short_threads_are_counted_in_expectation(void **state)
 	}
 	profile = stop_session();
 	weight = info_of(profile).vm_weight;
-	/* The mean is 200, sigma 12.6; bounds of five sigma. */
+	/* The mean is 200 and sigma 12.6; the bounds are five sigma. */
 	assert_in_range(weight, 137, 263);
 	flameprof_profile_free(profile);
 }
@@ -346,7 +349,7 @@ static void a_thread_without_ring_is_counted(void **state)
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_RING].samples, 1);
 }
 
-/* More names at once than the control ring holds; none is lost. */
+/* More names at once than the control ring can hold. None may be lost. */
 static void many_new_functions_at_once_have_names(void **state)
 {
 	static char names[4000][24];
@@ -364,7 +367,7 @@ static void many_new_functions_at_once_have_names(void **state)
 	for (uint32_t i = 0; i < 4000; i++)
 		assert_frame(profile, 0, i, &frames[i]);
 	flameprof_profile_free(profile);
-	/* All waiting names were sent in the end. */
+	/* All names that had to wait were sent in the end. */
 	assert_int_equal(sampler.slot->control_dropped, 0);
 	assert_int_equal(stop_weight(), 0);
 }
@@ -376,7 +379,10 @@ static void a_fork_child_begins_anew(void **state)
 	pid_t pid;
 
 	(void)state;
-	/* With TSan and qemu-user, a child of a process with threads cannot make threads. */
+	/*
+	 * Under ThreadSanitizer and qemu-user, a child of a process with threads cannot make
+	 * threads.
+	 */
 	skip_under_tsan();
 	if (is_emulated())
 		skip();
@@ -389,7 +395,7 @@ static void a_fork_child_begins_anew(void **state)
 		if (flameprof_start(&only_vm) || flameprof_record_vm_stack(three, 3, 2) ||
 			flameprof_stop(&profile, PATIENCE_MS))
 			_exit(2);
-		/* Names that were sent for the parent must be sent again. */
+		/* In the child, names that were already sent for the parent must be sent again. */
 		_exit(info_of(profile).weight == 2 && frame_at(profile, 0, 1).name &&
 				      !strcmp(frame_at(profile, 0, 1).name, "fib")
 			? 0
@@ -400,7 +406,7 @@ static void a_fork_child_begins_anew(void **state)
 	assert_int_equal(stop_weight(), 1);
 }
 
-/* All functions for profiles work without a clock. */
+/* All functions for profiles work in a session without a sampling clock. */
 static void flushes_marks_and_merges(void **state)
 {
 	struct flameprof_profile *first = NULL, *second = NULL;

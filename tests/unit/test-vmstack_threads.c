@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Record while handlers sample the same thread, while other threads record, and with native frames.
- * Each frame's name shows its stack, so that a mixture of two stacks would be seen.
+ * Record stacks while handlers sample the same thread, while other threads record, and together
+ * with native frames. Each frame's name shows its stack, so that a mixture of two stacks would be
+ * noticed.
  */
 #include "tests/unit/vmstack-fixture.h"
 
@@ -17,7 +18,7 @@ static char names[SHAPES][DEPTH][16];
 static uint64_t recorded; /* atomic */
 static uint32_t stopping; /* atomic */
 
-/* Make shape i: 1 + i % 32 frames, all named "i/n"; the line is the shape's number. */
+/* Make stack number @shape: 1 + @shape % 32 frames, all named "@shape/n"; their line is @shape. */
 static unsigned make_shape(unsigned shape, struct flameprof_vm_frame *frames)
 {
 	unsigned depth = 1 + shape % 32;
@@ -67,7 +68,7 @@ static void check_shape(const struct flameprof_profile *p, uint32_t index)
 	assert_string_equal(frames[depth].name, "[vm]");
 }
 
-/* Native frames have addresses; none is a machine's frame. */
+/* Check that all frames of this stack have addresses, so that none is a virtual machine's. */
 static void check_native(const struct flameprof_profile *p, uint32_t index)
 {
 	static struct flameprof_frame frames[WIRE_MAX_DEPTH];
@@ -92,7 +93,7 @@ static void check_all(const struct flameprof_profile *p, uint64_t *vm, uint64_t 
 	}
 }
 
-/* Ticks are whole periods, so weights are exact; and no record is dropped. */
+/* Ticks are whole periods, so the weights are exact. No record may be dropped. */
 static void handlers_and_records_do_not_mix(void **state)
 {
 	const struct flameprof_options options = {
@@ -132,7 +133,9 @@ static void handlers_and_records_do_not_mix(void **state)
 	assert_true(UNDER_TSAN || native > 100);
 }
 
-/* The session's end waits for records in progress; later calls return that nothing is sampled. */
+/*
+ * The end of a session waits for records in progress. Later calls return that nothing is sampled.
+ */
 static void sessions_begin_and_end_meanwhile(void **state)
 {
 	struct flameprof_profile *profile;
@@ -155,13 +158,13 @@ static void sessions_begin_and_end_meanwhile(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(native, 0);
-	/* Each successful call is in a profile, because the queue has room for all. */
+	/* Each successful call must be in a profile, because the queue has room for all. */
 	assert_int_equal(vm, recorded);
 }
 
 /* ---- a call held up in the middle, where it reads the host's memory -------------------------- */
 
-/* a frame's name; unreadable until let_go */
+/* the name of a frame; not readable until `let_go` is set */
 static char *held_page;
 static uint32_t is_held, let_go, has_stopped; /* atomic */
 
@@ -198,7 +201,7 @@ static void the_end_waits_for_a_call_under_way(void **state)
 	void *error, *weight;
 
 	(void)state;
-	/* ThreadSanitizer delays signals of other threads. */
+	/* ThreadSanitizer delays signals that other threads send. */
 	skip_under_tsan();
 	held_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaction(SIGSEGV, &action, &before);
@@ -214,7 +217,7 @@ static void the_end_waits_for_a_call_under_way(void **state)
 	pthread_join(stopper, &weight);
 	sigaction(SIGSEGV, &before, NULL);
 	munmap(held_page, 4096);
-	/* The thread was no longer sampled when the record was complete. */
+	/* When the record was complete, the thread was no longer sampled. */
 	assert_int_equal((intptr_t)error, -ESRCH);
 	assert_int_equal((uintptr_t)weight, 0);
 }
@@ -249,7 +252,7 @@ static void native_frames_stand_below(void **state)
 	assert_true(frames > 6);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_frame(profile, at, i, &three[i]);
-	/* The caller's frame follows directly, without frames of the library. */
+	/* The caller's frame follows directly. No frames of the library lie between. */
 	assert_true(is_in_record_from_here(frame_at(profile, at, 3).address));
 	assert_false(is_in_record_from_here(frame_at(profile, at, 4).address));
 	assert_int_equal(stack_at(profile, at).end, FLAMEPROF_END_ROOT);
@@ -294,7 +297,10 @@ static void no_frames_above_native_ones(void **state)
 	flameprof_vm_stacks(FLAMEPROF_VM_BESIDE);
 }
 
-/* Signals that are blocked while a record is written are unblocked afterwards, and no others. */
+/*
+ * The signals that are blocked while a record is written are unblocked afterwards, and no other
+ * signals.
+ */
 static void the_mask_is_kept(void **state)
 {
 	sigset_t mask, after;

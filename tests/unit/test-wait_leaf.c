@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The words for a system call, and the kind of the wait. */
+/* The text for the system call in which a thread waits, and the kind of the wait. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #include "libprof/waits/wait_leaf.h"
 
-/* Return the leaf of this thread if it waited in @call with @first as first argument. */
+/* Return the leaf frame for this thread as if it waited in @call with the first argument @first. */
 static uint64_t leaf_of(long call, uint64_t first, char details[PATH_MAX])
 {
 	const struct procfs_syscall at = {.number = call, .arguments = {first}};
@@ -59,7 +59,10 @@ static void await_state(pid_t child, char state)
 		usleep(1000);
 }
 
-/* Outside of calls the state shows whether a thread is stopped, faulting or about to run. */
+/*
+ * If a thread is in no system call, its state shows whether it is stopped, faulting or about to
+ * run.
+ */
 static void in_no_call_the_state_tells(void **state)
 {
 	const struct procfs_syscall none = {.number = -1};
@@ -98,7 +101,7 @@ static void files_tell_their_sort(void **state)
 	assert_is(leaf_of(SYS_pread64, (uint64_t)file, NULL), "[pread: file]", "disk");
 	assert_is(leaf_of(SYS_getdents64, (uint64_t)folder, NULL), "[getdents: directory]", "disk");
 	assert_is(leaf_of(SYS_write, (uint64_t)device, NULL), "[write: device]", "io");
-	/* A descriptor that has been closed meanwhile. */
+	/* A descriptor that was closed in the meantime. */
 	assert_is(leaf_of(SYS_read, 9999, NULL), "[read]", "io");
 	close(pipes[0]);
 	close(pipes[1]);
@@ -125,7 +128,7 @@ static void details_are_paths_and_addresses(void **state)
 	close(device);
 }
 
-/* Unknown numbers of calls and kinds have a name, too. */
+/* System calls and kinds with unknown numbers also have names. */
 static void any_number_has_a_name(void **state)
 {
 	char text[WAIT_LEAF_BYTES];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The owner of a lock, found in its words: locks of glibc, of musl, and words of other locks. */
+/*
+ * Find the owner of a lock from its memory words: locks of glibc, locks of musl, and words of other
+ * locks.
+ */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -75,7 +78,7 @@ static void meet(void)
 	pthread_barrier_wait(&barrier);
 }
 
-/* Wait as another kind of lock does whose word has the value of a contended mutex. */
+/* Wait like another kind of lock whose word has the value of a contended mutex. */
 static void wait_for_word(void)
 {
 	while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 2)
@@ -89,7 +92,10 @@ static void *wait_so(void *way)
 	return NULL;
 }
 
-/* Return the owner of the lock that a thread sleeps on which runs @way, read while it sleeps. */
+/*
+ * Start a thread that sleeps on a lock in @way. Return the lock's owner, read while the thread
+ * sleeps.
+ */
 static pid_t owner_of(void (*way)(void), pthread_t *thread)
 {
 	struct procfs_syscall call = {.number = -1};
@@ -200,7 +206,7 @@ static void other_futexes_tell_nobody(void **state)
 	pthread_create(&main_thread, NULL, sleep_a_little, NULL);
 	assert_int_equal(owner_of(join_main, &thread), 0);
 	pthread_join(thread, NULL);
-	/* The barrier's second round begins with the value of a contended mutex. */
+	/* In its second round the barrier's word has the value of a contended mutex. */
 	pthread_barrier_init(&barrier, NULL, 2);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(owner_of(meet, &thread), 0);
@@ -223,7 +229,10 @@ static pid_t owner_by(uint32_t command, uint32_t value, const uint32_t words[WAI
 	return wait_lock_owner(&lock, words);
 }
 
-/* The words are { type, owner, waiters, ... }. The owner word of plain mutexes has no owner. */
+/*
+ * musl's words are { type, owner, waiters, ... }. The owner word of a plain mutex does not hold its
+ * owner.
+ */
 static void musl_mutexes_tell(void **state)
 {
 	const uint32_t contended = FUTEX_WAITERS | 1234;
@@ -246,7 +255,7 @@ static void musl_mutexes_tell(void **state)
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 1235);
 	words[1] = 1235;
 	assert_int_equal(owner_by(FUTEX_WAIT, contended, words), 0);
-	/* Plain mutexes have EBUSY instead of an owner. */
+	/* In plain mutexes this word is EBUSY instead of the owner. */
 	words[0] = 0;
 	words[1] = FUTEX_WAITERS | 16;
 	assert_int_equal(owner_by(FUTEX_WAIT, words[1], words), 0);
@@ -282,7 +291,7 @@ static void the_dead_have_nothing(void **state)
 	assert_int_equal(owner_by(FUTEX_LOCK_PI, 0, words), 0);
 }
 
-/* Only futex calls as locks make them are used. */
+/* Futex calls that no lock makes are ignored. */
 static void only_calls_of_locks_are_looked_at(void **state)
 {
 	struct procfs_syscall call = {.number = SYS_futex, .arguments = {64, FUTEX_WAIT, 2}};
@@ -303,7 +312,7 @@ static void only_calls_of_locks_are_looked_at(void **state)
 	assert_int_equal(wait_lock_of(&call).address, 0);
 }
 
-/* Words that end at unmapped pages, or are not mapped. */
+/* The lock's words end at an unmapped page, or are unmapped. */
 static void memory_may_end(void **state)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -334,7 +343,7 @@ static void memory_may_end(void **state)
 	munmap(first, (size_t)page);
 }
 
-/* With any words, the owner is 0 or a number that a thread may have. */
+/* For any words the result is 0 or a number that a thread may have. */
 static void any_words_are_borne(void **state)
 {
 	const uint32_t commands[] = {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, 77};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A thread that runs when it is observed: what a second observation, a moment later, concludes from
- * the kernel's files. The test writes these files.
+ * A thread runs when it is observed. A second observation, a moment later, concludes from the
+ * kernel's files what the thread did before. The test writes these files.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #define MS    1000000ULL
 #define DUE   (1000 * MS) /* when the first observation was due */
 #define LATE  (100 * US)  /* its delay */
-/* time since the thread's observation before */
+/* ns since the thread's previous observation */
 #define WAITS (50 * MS)
 
 static uint64_t clock_ns, slept_ns, ready_ns, unknown_ns;
@@ -89,9 +89,9 @@ static void is(const struct wait_thread *thread, uint64_t cpu_ns, uint64_t waite
 }
 
 /*
- * Observe a thread twice. It waited since it was last observed and runs at the first observation.
- * Then it got a CPU @turns times, the last time after it had been ready for @ready ns, and sleeps.
- * The recorded times are then in slept_ns, ready_ns and unknown_ns.
+ * Observe a thread twice. It waited since its last observation and runs at the first observation.
+ * Then it got a CPU @turns times, the last time after it had been ready for @ready ns, and it
+ * sleeps if @sleeps is set. Stores the recorded times in slept_ns, ready_ns and unknown_ns.
  */
 static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 {
@@ -136,8 +136,8 @@ static void look_twice(unsigned turns, uint64_t ready, bool sleeps)
 }
 
 /*
- * The observer's CPU first handled an interrupt that woke the thread, then ran the observer. So the
- * thread slept when the observation was due.
+ * The CPU of the observer first handled the interrupt that woke the thread and then ran the
+ * observer. So the thread slept when the observation was due.
  */
 static void who_slept_when_the_look_was_due_did(void **state)
 {
@@ -148,7 +148,10 @@ static void who_slept_when_the_look_was_due_did(void **state)
 	assert_int_equal(unknown_ns, 0);
 }
 
-/* If the next wait says nothing about the one before, a later observation records the time. */
+/*
+ * If the thread's next wait tells nothing about the one before, a later observation records the
+ * time.
+ */
 static void nothing_is_told_of_others(void **state)
 {
 	(void)state;
@@ -156,7 +159,7 @@ static void nothing_is_told_of_others(void **state)
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
 	look_twice(2, 80 * US, true); /* slept twice meanwhile */
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
-	/* was ready before the observation was due */
+	/* The thread was ready before the observation was due. */
 	look_twice(1, LATE + 1, true);
 	assert_int_equal(slept_ns + ready_ns + unknown_ns, 0);
 	look_twice(1, 80 * US, false); /* runs on */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stacks that walks run on: which call gets one, and their state in a fork child. */
+/* The stacks on which walks run: which call gets one, and their state in a fork child. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void call_again(void *argument)
 	*(int *)argument = walk_stack_call(note, &calls);
 }
 
-/* A stack is free again after it was left, not before. */
+/* A stack is free again after the call has left it, and not before. */
 static void one_stack_is_for_one_call(void **state)
 {
 	int result = 0;
@@ -88,7 +88,7 @@ static void *hold_a_stack(void *argument)
 	return argument;
 }
 
-/* Stacks in use by other threads of the parent are free in the child. */
+/* Stacks that other threads of the parent use are free in the child. */
 static void a_fork_child_has_all(void **state)
 {
 	int status = -1, inner = -1;
@@ -122,7 +122,10 @@ static void a_fork_child_has_all(void **state)
 
 static uint32_t inside, alone; /* atomic */
 
-/* If two threads were on one stack, this value would be the other thread's. */
+/*
+ * Check that this thread's value stays. If two threads were on one stack, it would be the other
+ * thread's.
+ */
 static void stay(void *argument)
 {
 	volatile uintptr_t mine[64];
@@ -155,7 +158,7 @@ static void no_two_threads_have_one(void **state)
 	assert_int_equal(alone, 0);
 }
 
-/* No signal may be delivered on such a stack, not even libc's two. */
+/* No signal may be delivered on such a stack, not even the two that libc uses. */
 static void the_handler_blocks_all(void **state)
 {
 	struct kernel_action action = {0};
@@ -165,7 +168,7 @@ static void the_handler_blocks_all(void **state)
 	assert_int_equal(syscall(SYS_rt_sigaction, sampler_signal(), NULL, &action, 8), 0);
 	assert_int_equal(action.handler, (uintptr_t)sampler_handler);
 	assert_true((action.flags & (SA_ONSTACK | SA_SIGINFO)) == (SA_ONSTACK | SA_SIGINFO));
-	/* The kernel removes SIGKILL and SIGSTOP from the mask. */
+	/* The kernel removes SIGKILL and SIGSTOP from any mask. */
 	assert_true(action.mask == (~0ULL & ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1))));
 }
 

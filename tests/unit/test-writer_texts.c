@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Texts and their indices, also while the table grows. */
+/* The table of texts and their indices, also while the table grows. */
 #include "libprof/pprof/writer.h"
 
 #include <setjmp.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set and clear the trap flag, which raises SIGTRAP after every instruction. Only x86_64 programs
- * can set it themselves. Both macros keep the red zone below the stack pointer intact.
+ * Set and clear the trap flag, which makes the CPU raise SIGTRAP after every instruction. Only
+ * x86_64 programs can set it themselves. Both macros keep the red zone below the stack pointer
+ * intact.
  */
 #ifndef TESTS_UNIT_TRAP_FLAG_H
 #define TESTS_UNIT_TRAP_FLAG_H

@@ -2,7 +2,7 @@
 /*
  * A synthetic thread for tests of the walk: registers, a stack, a module whose call-frame
  * information the test writes, and memory that only UNWIND_READ can read: a second stack, the
- * module's code, generated code. Include it once, after cmocka.h.
+ * module's code, and generated code. Include this header once, after cmocka.h.
  */
 #ifndef TESTS_UNIT_UNWIND_FIXTURE_H
 #define TESTS_UNIT_UNWIND_FIXTURE_H
@@ -13,7 +13,7 @@
 
 #include "libprof/unwind/unwind.h"
 
-/* A second stack, outside the known bounds. Its reads are counted. */
+/* A second stack, outside the stack's known bounds. Reads of it are counted. */
 static uintptr_t other_stack[96];
 static unsigned reads, finds, code_reads;
 static struct unwind_module made;
@@ -70,15 +70,17 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 #define PC ARCH_DWARF_PC
 
 static struct image image;
-/* The words behind the stack are not readable. */
+/* Reads of the words behind the stack fail. */
 static uintptr_t stack_and_gap[128];
 static uintptr_t *const stack = stack_and_gap;
 static struct arch_registers registers;
 static uint64_t frames[WIRE_MAX_DEPTH];
-/* a preserved register other than sp and fp */
+/* a preserved register other than SP and FP */
 static unsigned kept __attribute__((unused));
 
-/* The CIE's row: CFA = sp + 8, return address at CFA - 8, as after a call on x86. */
+/*
+ * Add an FDE. Its CIE has the row CFA = SP + 8, return address at CFA - 8, as after a call on x86.
+ */
 static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)
 {
 	static const uint8_t relative[] = {CFI_PTR_PCREL | CFI_PTR_SDATA4};
@@ -105,7 +107,7 @@ static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsi
 		add_fde(begin, bytes, program_, sizeof(program_));                                 \
 	} while (0)
 
-/* The code must lie in the module, so extend the module beyond the image. */
+/* The code must lie in the module, so the module extends beyond the image. */
 static uint8_t image_room[IMAGE_CODE + 0x1000] __attribute__((aligned(16)));
 
 static void finish(void)
@@ -155,7 +157,7 @@ static inline void put_call(uintptr_t pc)
 	memcpy(end - sizeof(call), call, sizeof(call));
 }
 
-/* Write a call of @function that ends at @pc, both in the module. */
+/* Write a call of @function that ends at @pc. Both are in the module. */
 static inline void put_call_of(uintptr_t pc, uintptr_t function)
 {
 #if defined(__x86_64__)
@@ -186,7 +188,10 @@ static void check_end(struct unwind_result result, unsigned count, enum wire_end
 	assert_int_equal(result.end, end);
 }
 
-/* Check that frame @index is at @offset of the module's code (the looked-up pc). */
+/*
+ * Check that frame @index is at @offset of the module's code; for a caller this is the return
+ * address - 1.
+ */
 static void check_frame(unsigned index, uint32_t offset)
 {
 	assert_int_equal(frames[index], WIRE_FRAME(9, IMAGE_CODE + offset));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compare the unwinding core with libunwind: both walk from the same ucontext and must find the
- * same frames. A test includes this in one file.
+ * same frames. Only one file of a test may include this header.
  */
 #ifndef TESTS_UNIT_UNWIND_ORACLE_H
 #define TESTS_UNIT_UNWIND_ORACLE_H
@@ -21,7 +21,7 @@
 #define ORACLE_FRAMES  256
 #define ORACLE_MODULES 64
 
-/* Number modules in the order in which they are found, as the sampler does. */
+/* Modules are numbered in the order in which they are found, as the sampler numbers them. */
 static const struct link_map *oracle_modules[ORACLE_MODULES];
 static uintptr_t oracle_bias[ORACLE_MODULES];
 
@@ -54,12 +54,12 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 struct oracle_stack {
 	unsigned frames;
 	enum wire_end end;
-	/* addresses to look up, innermost first */
+	/* Addresses for symbol lookup, innermost first: a return address is stored less 1. */
 	uintptr_t pc[ORACLE_FRAMES];
 	bool by_fp[ORACLE_FRAMES];
 };
 
-/* Stack bounds of the calling thread; cached, because getting them is slow and takes locks. */
+/* Bounds of the calling thread's stack. Cached, because getting them is slow and takes locks. */
 static __thread struct unwind_bounds oracle_bounds;
 
 static inline void oracle_learn_bounds(void)
@@ -98,9 +98,9 @@ static inline void oracle_walk_core(const ucontext_t *context, struct oracle_sta
 }
 
 /*
- * Walk with libunwind and convert its return addresses to looked-up pcs by the core's rules.
- * unw_is_signal_frame() is false for trampolines that libunwind left by call-frame information, so
- * recognise them by their code.
+ * Walk with libunwind and convert its return addresses to the core's form of addresses.
+ * unw_is_signal_frame() is false for signal trampolines that libunwind left by call-frame
+ * information, so recognize trampolines by their code.
  */
 static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stack *stack)
 {
@@ -126,7 +126,7 @@ static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stac
 	} while (stack->frames < ORACLE_FRAMES && unw_step(&cursor) > 0);
 }
 
-/* Return the index of the first frame that differs, or -1. */
+/* Return the index of the first frame in which @a and @b differ, or -1. */
 static inline int oracle_difference(const struct oracle_stack *a, const struct oracle_stack *b)
 {
 	unsigned shared = a->frames < b->frames ? a->frames : b->frames;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The offsets that V8 of node 22 publishes, with type numbers of the tests, for made-up heaps. */
+/*
+ * The offsets that V8 of node 22 publishes, with type numbers of the tests' own, for made-up heaps.
+ */
 #ifndef TESTS_UNIT_V8_FIXTURE_H
 #define TESTS_UNIT_V8_FIXTURE_H
 
@@ -55,7 +57,7 @@ static const struct v8_offsets published_offsets = {.shared = 24,
 	.code_shared = 6,
 	.code_inlining = 7};
 
-/* Returns a small integer as objects store it. */
+/* Returns a small integer in the form in which objects store it. */
 static uint64_t number(uint32_t value)
 {
 	return (uint64_t)value << 32;

@@ -23,7 +23,7 @@ static inline void no_ticks(void *context, uint32_t ticks)
 	(void)ticks;
 }
 
-/* No thread is registered, so the timer stays idle. */
+/* Enable ticks. The timer stays idle, because no thread is registered. */
 static inline int enable_ticks(void **state)
 {
 	(void)state;
@@ -72,7 +72,7 @@ static inline void assert_frame(const struct flameprof_profile *p, uint32_t inde
 	assert_int_equal(frame.module, FLAMEPROF_NONE);
 }
 
-/* Return the index of the only stack that a machine recorded. */
+/* Return the index of the only stack that a virtual machine recorded. */
 static inline uint32_t only_vm_stack(const struct flameprof_profile *p)
 {
 	uint32_t count = info_of(p).stacks, found = UINT32_MAX;
