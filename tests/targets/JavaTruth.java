@@ -37,7 +37,7 @@ public class JavaTruth {
     static volatile boolean is_over;
     static volatile Object kept;
 
-    // Return the frames of @trace from the outermost to number @last.
+    // Return the frames of @trace from the outermost frame to frame number @last.
     public static List<String> list(StackTraceElement[] trace, int last) {
         List<String> stack = new ArrayList<>();
         for (int i = trace.length - 1; i >= last; i--)
@@ -61,7 +61,8 @@ public class JavaTruth {
         return cpu_time() + ns;
     }
 
-    // The platform thread that runs the spinning virtual thread; 0: the current thread spins.
+    // The id of the platform thread that runs the spinning virtual thread; 0: the current thread
+    // spins itself.
     public static volatile long carrier;
 
     static long cpu_time() {
@@ -70,7 +71,10 @@ public class JavaTruth {
 
     private static long asked;
 
-    /* Read the CPU time only every 5 ms, for the reason given at spin_until() in spin.h. */
+    /*
+     * Returns whether to spin on. Reads the CPU time only every 5 ms; spin_until() in spin.h says
+     * why.
+     */
     public static boolean goes(long end) {
         if (System.nanoTime() - asked < 5000000)
             return true;
@@ -94,7 +98,7 @@ public class JavaTruth {
     static int spin_clinit() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; }
     static int spin_proxy() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; }
     static int spin_arguments(int a, int b, long c, int d, double e, int f, long g, int h, Object k, double l, int m, long n) { long end = begin(); int x = a; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x + m; }
-    // Methods that call others while they spin.
+    // Methods that call other methods while they spin.
     static int step(int x, int i) { return x * 7 + i; }
     static int spin_calls() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = step(x, i); return x; }
     static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -147,7 +151,7 @@ public class JavaTruth {
         pool.shutdown();
     }
 
-    // A class that is loaded repeatedly, each time with another name, and unloaded.
+    // A class that is loaded repeatedly, each time under another name, and unloaded again.
     public static class Gone00000 implements Runnable { public void run() { spin_gone(); } int spin_gone() { long end = begin(); int x = 0; while (goes(end)) for (int i = 0; i < 20000; i++) x = x * 7 + i; return x; } }
 
     static class Loader extends ClassLoader {

@@ -18,7 +18,8 @@ import java.util.function.IntSupplier;
 public class JavaVirtual {
     static final List<List<String>> carriers = new ArrayList<>();
 
-    // Store the carrier and its stack: from now on the current virtual thread runs without a wait.
+    // Store the carrier thread and its stack. After this call the current virtual thread runs
+    // without waiting.
     static void mounted() {
         for (Map.Entry<Thread, StackTraceElement[]> entry : Thread.getAllStackTraces().entrySet()) {
             StackTraceElement[] trace = entry.getValue();
@@ -59,7 +60,8 @@ public class JavaVirtual {
     static int returned() { int x = down(40, JavaVirtual::sleep); mounted(); return x + spin_returned(); }
     static int arguments(int a, int b, long c, int d, double e, int f, long g, int h, Object k, double l, int m, long n) { sleep(); mounted(); return spin_arguments(a, b, c, d, e, f, g, h, k, l, m, n); }
 
-    // Call it so often that it is compiled; then all frames are restored to the stack at once.
+    // Call this method so many times that it is compiled. All its frames are then restored to the
+    // stack at once.
     static int often(int depth) { return depth == 0 ? sleep() : often(depth - 1) + 1; }
     static int often() { int x = 0; for (int i = 0; i < 300; i++) x += often(8); mounted(); return x + spin_often(); }
 

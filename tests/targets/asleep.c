@@ -140,7 +140,10 @@ static inline __attribute__((always_inline)) void wait_here(int how)
 	}
 }
 
-/* Begin every shape: store its return address, and return at once if this is the rehearsal. */
+/*
+ * Begin each shape with this: store the shape's return address, and return at once if this call is
+ * only a rehearsal.
+ */
 #define REHEARSE()                                            \
 	do {                                                  \
 		return_address = __builtin_return_address(0); \
@@ -148,7 +151,7 @@ static inline __attribute__((always_inline)) void wait_here(int how)
 			return 1;                             \
 	} while (0)
 
-/* End every shape, so that its last call does not become a jump. */
+/* End each shape with this, so that its last call does not become a jump. */
 #define DONE(pointer)                                           \
 	do {                                                    \
 		__asm__ volatile("" ::"r"(pointer) : "memory"); \
@@ -186,7 +189,7 @@ static __attribute__((noinline)) int shape_alloca(int how)
 	DONE(room);
 }
 
-/* alloca() is in a branch that is not taken. */
+/* alloca() is called in a branch that is not taken. */
 static __attribute__((noinline)) int shape_alloca_apart(int how)
 {
 	char *room = NULL;
@@ -213,7 +216,7 @@ static __attribute__((noinline)) int shape_alloca_apart(int how)
 SHAPE_ALIGNED(32)
 SHAPE_ALIGNED(64)
 
-/* Pass arguments on the stack: syscall()'s last ones. */
+/* Pass arguments on the stack: the last arguments of syscall(). */
 static __attribute__((noinline)) int shape_pushes(int how)
 {
 	struct pollfd pollfd = {pipe_fds[0], POLLIN, 0};
@@ -230,7 +233,8 @@ static __attribute__((noinline)) int add_up(int a, int b, int c, int d, int e, i
 }
 
 /*
- * Calls with arguments on the stack before and after the wait, one of them an argument of another.
+ * Call functions with stack arguments before and after the wait. One call is an argument of
+ * another.
  */
 static __attribute__((noinline)) int shape_arguments(int how)
 {
@@ -311,7 +315,7 @@ static __attribute__((noinline)) int throw_it(int how)
 	return 0;
 }
 
-/* Wait in an exception handler, to which no instruction jumps. */
+/* Wait in an exception handler: no instruction jumps to its code. */
 static __attribute__((noinline)) int shape_caught(int how)
 {
 	held guard = {&sink};
@@ -349,7 +353,7 @@ static shape_function *const shapes[] = {
 
 static int is_planting;
 
-/* Fill the stack below with words that look like the end of the shape's frame. */
+/* Fill the stack below the caller with words that look like the end of the shape's frame. */
 static __attribute__((noinline)) void plant(void)
 {
 	void *volatile words[9000];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * broken_off CALLS [restart]: open a FIFO without a writer CALLS times, each time with an alarm
- * after 0.4 ms. The path is so long that the kernel takes a while to resolve it, and ticks arrive
- * meanwhile. The alarm's handler has no SA_RESTART, so each call fails with EINTR. With "restart"
- * the handler has SA_RESTART, so each call continues until a writer opens the FIFO 5 ms after the
- * alarm.
- * Truth: prints how many calls continued after the alarm; without "restart" only those whose alarm
- * came while the thread slept, because on a busy machine the alarm may arrive before the call. Such
- * a call gets its writer after 0.2 s.
+ * after 0.4 ms. The path is so long that the kernel takes a while to resolve it, so that sampling
+ * signals arrive meanwhile. The alarm's handler has no SA_RESTART, so each call fails with EINTR.
+ * With "restart" the handler has SA_RESTART, so each call continues until a writer opens the FIFO 5
+ * ms after the alarm.
+ * The program prints how many calls continued after the alarm. Without "restart" it counts only
+ * calls whose alarm came while the thread slept, because on a busy machine the alarm may arrive
+ * before the call. Such a call gets its writer after 0.2 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static unsigned patience_us = STUCK_US;
 static volatile sig_atomic_t woke_up; /* the alarm arrived while the thread slept */
 static long sleeps_before;
 
-/* Return the number of times that this thread has slept. */
+/* Return how many times this thread has slept. */
 static long sleeps(void)
 {
 	struct rusage usage;
@@ -47,7 +47,7 @@ static void on_alarm(int signal)
 	__atomic_store_n(&alarmed, calls, __ATOMIC_SEQ_CST);
 }
 
-/* Open the FIFO for writing if the call of the last alarm still waits. */
+/* Open the FIFO for writing if the call with the last alarm still waits. */
 static void *write_when_stuck(void *unused)
 {
 	for (;;) {
@@ -75,7 +75,7 @@ static void begin_writer(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Make FOLDER/../NAME/../NAME/.../fifo, as long as a path can be. */
+/* Make the path FOLDER/../NAME/../NAME/.../fifo as long as a path can be. */
 static void make_path(char *path, size_t room)
 {
 	char *folder_end = strrchr(fifo, '/'), *name;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bursts [THREADS] [MILLISECONDS]: threads that work for some 50 us and then sleep for about as
- * long, like servers under load: first, middle, last, then epoll_wait() in rest. A late check
- * misses one end of every burst.
- * Truth: prints the CPU time of first, middle and last, summed over all threads; for rest, which
- * includes falling asleep and waking up, what remains of the threads' CPU time; and "eintr N", how
- * often epoll_wait() was interrupted (must be 0).
+ * bursts [THREADS] [MILLISECONDS]: each thread works for some 50 us in first(), middle() and last()
+ * and then sleeps for about as long in epoll_wait(), called by rest(), like a server under load. A
+ * sampler that checks late misses one end of every burst.
+ * The program prints the CPU time of first, middle and last, summed over all threads; for rest, the
+ * remaining CPU time of the threads, which includes falling asleep and waking up; and "eintr N",
+ * how many times epoll_wait() was interrupted (N must be 0).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,10 @@ static inline void burn(unsigned turns)
 	}
 }
 
-/* Call the functions through volatile pointers; otherwise the compiler merges the three. */
+/*
+ * Call the three functions through volatile pointers, because the compiler would merge equal
+ * functions.
+ */
 #define PART(name) BOX static void name(unsigned turns) { burn(turns); }
 PART(first)
 PART(middle)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancellable [MILLISECONDS [THREADS]]: MILLISECONDS of CPU time in system calls that are
- * cancellation points, each made by its own function does_CALL. If THREADS is 2, a second thread
- * waits in waits_in_poll() all the time, because glibc makes these calls differently in programs
- * with several threads.
+ * cancellable [MILLISECONDS [THREADS]]: use MILLISECONDS of CPU time in system calls that are
+ * cancellation points. Each call is made by its own function does_CALL. If THREADS is 2, a second
+ * thread waits in waits_in_poll() all the time, because glibc makes these calls differently in
+ * programs with several threads.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -198,7 +198,7 @@ static long forbid_call(const char *how, unsigned number)
 		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	if (!strcmp(how, "syscall"))
 		return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-	/* The library cannot notice this filter, and flamerun needs some time to do so. */
+	/* The library cannot notice this filter, and flamerun needs some time to notice it. */
 	units *= 3;
 	return arch_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
@@ -236,7 +236,7 @@ int main(int count, char **words)
 		after();
 		return 0;
 	}
-	/* The process is too young to have a sample. */
+	/* For "at-once", exec before the process is old enough to have a sample. */
 	if (!strcmp(what, "at-once") && count > 3 && !forbid_call(how, number_of(words[3])))
 		in_image(words[0]);
 	before();

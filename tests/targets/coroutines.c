@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coroutines MILLISECONDS: main runs two coroutines in turns, the second three times as long.
- * context_body -> context_work is on a stack made by makecontext(). made_body -> made_work is on a
- * stack made by hand, as coroutine libraries do it: its only return address is the start of
- * made_ended, which no code calls and which never runs. never_called is right before made_ended.
- * Truth: prints the CPU time of context_work and made_work; main has none.
+ * coroutines MILLISECONDS: main() runs two coroutines in turns, the second for three times as long.
+ * context_body -> context_work runs on a stack made by makecontext(). made_body -> made_work runs
+ * on a stack made by hand, as coroutine libraries make it: its only return address is the start of
+ * made_ended(), which no code calls and which never runs. never_called() lies right before
+ * made_ended().
+ * The program prints the CPU time of context_work and made_work; main has almost none.
  */
 #include <ucontext.h>
 
@@ -64,7 +65,8 @@ static void made_body(void)
 
 static void make_by_hand(void)
 {
-	uintptr_t *sp = stacks[1] + STACK_WORDS - 3; /* aligned as after the call of a function */
+	/* The stack pointer is aligned as after the call of a function. */
+	uintptr_t *sp = stacks[1] + STACK_WORDS - 3;
 
 	*sp = (uintptr_t)made_ended;
 	getcontext(&made);

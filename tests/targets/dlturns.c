@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: load two libraries in turns at one
- * address. Truth: each FUNCTION takes half of the time. The last line of output is "same N of M":
- * in N of M turns both were mapped at the same address. N is nearly M; another mapping may take the
- * address between the two.
+ * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: load two libraries in turns, so that
+ * both get the same address. Each FUNCTION takes half of the time. The last line of output, "same N
+ * of M", means that in N of M turns both were mapped at the same address. N is nearly M, because
+ * another mapping may take the address between two turns.
  */
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for dlturns: built twice, each time with another name as -DFUNCTION. */
+/* The library for dlturns. It is built twice, with different names for the macro FUNCTION. */
 #include "tests/targets/spin.h"
 
 __attribute__((visibility("default"))) void FUNCTION(unsigned units);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * draws FILE...: a program that profiles itself, with two threads. Truth: left() works twice as
- * long as right(), 1.2 s together, with BRIEF in the environment a tenth of that. Writes the
- * profile to each FILE and prints "FILE result". Meanwhile it has a child of its own, a SIGCHLD
- * handler and a thread that waits for any child; it prints what these noticed, and whether
- * descriptors or signal settings have changed.
+ * draws FILE...: a program with two threads profiles itself, writes the profile to each FILE, and
+ * prints "FILE result". left() works twice as long as right(), together 1.2 s, or a tenth of that
+ * with BRIEF in the environment. Meanwhile the program has a child of its own, a SIGCHLD handler
+ * and a thread that waits for any child. It prints what these noticed, and whether descriptors or
+ * signal settings have changed.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void count(int signal)
 	sigchlds++;
 }
 
-/* Sleep for @ms even if SIGCHLD interrupts. */
+/* Sleep for @ms milliseconds, even if SIGCHLD interrupts the sleep. */
 static void sleep_ms(unsigned ms)
 {
 	struct timespec left_over = {0, ms * 1000000};
@@ -35,7 +35,7 @@ static void sleep_ms(unsigned ms)
 		;
 }
 
-/* Wait for any child. WNOHANG, because the loop must not end if there is no child. */
+/* Wait for any child. Use WNOHANG, because the loop must continue if there is no child. */
 static void *wait_for_any(void *unused)
 {
 	while (!__atomic_load_n(&stop_waiting, __ATOMIC_ACQUIRE)) {
@@ -57,7 +57,9 @@ static unsigned descriptors(void)
 	return n;
 }
 
-/* Different code, because the compiler would merge equal functions. */
+/*
+ * Insert the name as a comment into the assembly, because the compiler would merge equal functions.
+ */
 #define WORK(name)                                              \
 	BOX static void name(unsigned for_ms)                   \
 	{                                                       \
@@ -117,7 +119,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		printf("%s %d\n", argv[i], flameprof_profile_write(profile, argv[i]));
 	sleep_ms(300);
-	/* Wait until the child has ended and was reaped, which may be late on a busy machine. */
+	/* Wait until the child has ended and was reaped, which may take long on a busy machine. */
 	while (!kill(child, 0))
 		sleep_ms(1);
 	__atomic_store_n(&stop_waiting, 1, __ATOMIC_RELEASE);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends keep|kill MIB: touches MIB of memory in small pages, then ends or kills itself.
- * ends free MIB: touches the memory and frees it. Truth: "freeing" is the CPU time that the kernel
- * uses for this after the last instruction of keep and kill.
- * ends fork|vfork|spawn N: starts itself N times, one after the other. Truth: the children's CPU
- * time, in all, before main(), and after their last look at the clock.
- * ends threads N: N threads, one after the other, that do almost nothing. Truth: their CPU time
- * outside of their function.
- * ends flush MS: works for MS when libc flushes its buffers, after all destructors. Truth: this
- * time is late_work's, and not the kernel's time for the exit.
+ * ends keep|kill MIB: touch MIB of memory in small pages, then end normally or by a signal.
+ * ends free MIB: touch the memory and free it. The printed time "freeing" is the CPU time that the
+ * kernel uses for this after the last instruction of keep and kill.
+ * ends fork|vfork|spawn N: start this program N times, one after the other. The program prints the
+ * children's CPU time: all of it, the part before main(), and the part after their last read of the
+ * clock.
+ * ends threads N: run N threads, one after the other, that do almost nothing. The program prints
+ * their CPU time outside of their function.
+ * ends flush MS: work for MS when libc flushes its buffers, after all destructors. This time
+ * belongs to late_work, not to the kernel's exit.
  */
 #include <pthread.h>
 #include <signal.h>

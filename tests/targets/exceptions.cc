@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exceptions [MILLISECONDS]: throws through five frames with destructors, again and again. Truth:
- * every throw is caught and every destructor runs once, which it checks by counters. All time is
- * below main, nearly all below catcher.
+ * exceptions [MILLISECONDS]: throw repeatedly through five frames with destructors. The program
+ * checks by counters that every throw is caught and every destructor runs once. All time is below
+ * main, nearly all of it below catcher.
  */
 #include <cstdint>
 #include <cstdio>
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	uint64_t limit_ns = (argc > 1 ? strtoul(argv[1], nullptr, 10) : 2000) * 1000000u;
 	uint64_t start = now_ns();
 
-	/* Read the clock only every few ms, for the reason given at spin_until() in spin.h. */
+	/* Read the clock only every few ms; spin_until() in spin.h says why. */
 	while (now_ns() - start < limit_ns) {
 		for (int i = 0; i < 4000; i++)
 			catcher();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec_masked [TIMES]: children that compute for some milliseconds and then exec a shell, every
- * other one with all signals blocked. A sampling signal that is sent in this moment would kill the
- * shell, or be pending in it. Prints how many children ended with another status than expected.
- * Truth: "bad 0".
+ * exec_masked [TIMES]: run children that compute for some milliseconds and then exec a shell, every
+ * other one with all signals blocked. A sampling signal sent at the exec would kill the shell or be
+ * pending in it. The program prints how many children ended with another status than expected,
+ * which must be "bad 0".
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkexec [MILLISECONDS [NAME=VALUE]], called by its path: a process and four children, one after
- * the other: one forked, one forked that executes this program again, one by vfork, one by
- * posix_spawn. The executed ones have the variable in their environment.
- * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time
- * each.
+ * forkexec [MILLISECONDS [NAME=VALUE]], called by its path: a process runs four children, one after
+ * the other: one by fork, one by fork that execs this program again, one by vfork, one by
+ * posix_spawn. The exec'd children have the variable NAME in their environment.
+ * parent_work, fork_work, exec_work, vfork_work and spawn_work each take a fifth of the time.
  */
 #include <spawn.h>
 #include <string.h>

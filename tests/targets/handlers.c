@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handlers CASE BYTES [MILLISECONDS]: time in the program's own signal handlers, with an alternate
- * stack of BYTES; 0: without one.
+ * handlers CASE BYTES [MILLISECONDS]: use time in the program's own signal handlers, on an
+ * alternate stack of BYTES; if BYTES is 0, on the normal stack.
  *
- * shares: in_handler, in a handler, has twice as much as normal; both are below main. Truth:
- * printed.
- * together: a handler that does nothing starts whenever a sample is due. Truth: it has no time.
+ * CASE shares: in_handler(), called by a handler, uses twice as much time as normal(). Both are
+ * below main. The program prints their times.
+ * CASE together: a handler that does nothing starts whenever a sample is due. It must get no time.
  */
 #include <signal.h>
 #include <string.h>
@@ -94,8 +94,8 @@ static void together(uint64_t limit_ns)
 
 		change_mask(SIG_BLOCK, both);
 		/*
-		 * Count turns instead of reading the clock, for the reason given at spin_until();
-		 * without a sampler the loop ends after 100 ms.
+		 * Count turns instead of reading the clock; spin_until() says why. If no sampler
+		 * runs, the loop ends after 100 ms.
 		 */
 		for (int i = 0; i < 1000 && !(pending & 1ULL << (SIGVTALRM - 1)); i++) {
 			units = 4;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * holders MS KIND [TIMES]: four threads want one lock for MS. Three of them hold it in turns, for
- * 20, 60 and 20 ms, each multiplied by TIMES: cache_get and log_write spin meanwhile, cache_fill
- * sleeps. The fourth, asks, releases it at once.
- * KIND: mutex, robust, inherits, or rwlock.
+ * 20, 60 and 20 ms, each multiplied by TIMES. While they hold it, cache_get and log_write spin and
+ * cache_fill sleeps. The fourth, asks, releases the lock at once. KIND is mutex, robust, inherits
+ * or rwlock.
  *
- * Truth: each function prints how long it held the lock, by elapsed time; "waited" is the time that
- * all of them waited for it.
+ * The program prints for each function the elapsed time for which it held the lock. "waited" is the
+ * time for which all of the threads waited for the lock.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ static pthread_mutex_t mutex;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static bool is_rwlock;
 static uint64_t end_ns, held_ns[HOLDERS], waited_ns; /* ns; protected by the lock */
-static unsigned turn; /* number of turns so far; protected by the lock */
+static unsigned turn; /* turns so far; under the lock */
 static unsigned times;
 
 static uint64_t now_ns(void)
@@ -65,7 +65,7 @@ static BOX void rest(unsigned ms)
 	KEEP_FRAME();
 }
 
-/* Hold the lock for @ms of @pass_time if it is the turn of thread @who. */
+/* If it is the turn of thread @who, hold the lock for @ms ms while @pass_time() runs. */
 __attribute__((always_inline)) static inline void hold(
 	unsigned who, unsigned ms, void (*pass_time)(unsigned ms))
 {
@@ -109,8 +109,8 @@ static BOX void *run(void *argument)
 	while (now_ns() < end_ns) {
 		functions[(uintptr_t)argument]();
 		/*
-		 * Pause, because a thread that locks again at once gets the lock before the others
-		 * are awake.
+		 * Pause, because a thread that locks again at once would get the lock before the
+		 * others wake up.
 		 */
 		nanosleep(&(struct timespec){0, 200000}, NULL);
 	}

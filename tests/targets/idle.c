@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* idle: sleeps for 300 ms. Truth: almost no CPU time; exit status 7. */
+/* idle: sleep for 300 ms and exit with status 7. The program uses almost no CPU time. */
 #include <time.h>
 
 int main(void)

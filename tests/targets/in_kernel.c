@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * in_kernel [MILLISECONDS]: one thread runs three functions in turns. Two of them have their time
- * in the kernel: reads in system calls, touches in page faults; computes has not.
- * Truth: prints each function's CPU time by the thread's clock; about a third each. Exits with 1 if
- * a read is cut short.
+ * in_kernel [MILLISECONDS]: one thread runs three functions in turns. reads() has its time in
+ * system calls and touches() in page faults, so both in the kernel; computes() has its time in user
+ * code.
+ * The program prints each function's CPU time, about a third each. It exits with 1 if a read is cut
+ * short.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -46,7 +47,10 @@ int main(int argc, char **argv)
 
 	if (file < 0 || memory == MAP_FAILED || madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE))
 		return 1;
-	/* Skip the function with the most time, so that each has a third on any machine. */
+	/*
+	 * Skip the function that has the most time so far, so that each gets a third on any
+	 * machine.
+	 */
 	while (ns[0] + ns[1] + ns[2] < limit_ns) {
 		at[0] = cpu_ns();
 		if (ns[0] <= ns[1] || ns[0] <= ns[2])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inlined [MILLISECONDS]: one thread with two functions in turns, both inlined in main, and in each
- * of them spin() of spin.h. light is also called.
- * Truth: heavy has half of the time, inlined light and called light a quarter each.
+ * inlined [MILLISECONDS]: one thread runs light() and heavy() in turns. Both are inlined into
+ * main(), and spin() of spin.h into both. light() is also called through a pointer.
+ * heavy has half of the time, inlined light and called light a quarter each.
  */
 #include "tests/targets/spin.h"
 
@@ -18,10 +18,10 @@ INLINED void heavy(unsigned units)
 	spin(2 * units); /* heavy's call */
 }
 
-/* Volatile, so that the compiler cannot inline the call. */
+/* Volatile, so that the compiler cannot inline the call through it. */
 static void (*volatile called)(unsigned units) = light;
 
-/* Read the clock once for many turns, so that reading it takes almost no time. */
+/* Turns between two reads of the clock, so that reading it takes almost no time. */
 #define TURNS_PER_LOOK 16
 
 int main(int argc, char **argv)

@@ -61,7 +61,10 @@ BOX static void burn(uint64_t ns)
 	KEEP_FRAME();
 }
 
-/* Find the timer's thread by its name, and its CPU time. Returns its tid; 0: there is none. */
+/*
+ * Find the timer's thread by its name, and store its CPU time. Returns the thread's tid, or 0 if
+ * there is none.
+ */
 static int find_timer(uint64_t *used_ns)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -91,7 +94,7 @@ static int find_timer(uint64_t *used_ns)
 	return tid;
 }
 
-/* On a busy machine the timer may be late, so wait for its ticks. */
+/* Burn 55 ms, then wait for the ticks, because the timer may be late on a busy machine. */
 static void long_builtin(void)
 {
 	burn(55000000);
@@ -99,7 +102,7 @@ static void long_builtin(void)
 		burn(1000000);
 }
 
-/* Call the builtin directly, with a safe point after it, then through an intercept stub. */
+/* Call the builtin directly, followed by a safe point, then through an intercept stub. */
 static void count(void)
 {
 	flameprof_function *stub = flameprof_intercept(long_builtin, "long_builtin", NULL);
@@ -113,7 +116,7 @@ static void count(void)
 	tell("calls", calls);
 	stub();
 	tell("stub_calls", calls - 1);
-	/* There are no ticks left for this safe point. */
+	/* No ticks are left for this safe point. */
 	flameprof_interrupt_check();
 	tell("ticks", ticks);
 	tell("periods", (elapsed_ns() - begin_ns) / 10000000);
@@ -171,9 +174,9 @@ static void session(void)
 	int timer;
 
 	/*
-	 * Start the timer before the session, so that the session has to find it in the list of
-	 * threads. The timer blocks its signals, so its CPU time might be credited instead of
-	 * sampled.
+	 * Start the timer thread before the session, so that the session must find it in the list
+	 * of threads. The timer thread blocks its signals, so its CPU time could be credited
+	 * instead of sampled.
 	 */
 	must(flameprof_interrupt_register(NULL));
 	must(flameprof_start(&options));
@@ -199,8 +202,8 @@ static void on_signal(int signal)
 }
 
 /*
- * Count the signals to the process that do not stay pending, although the program's only thread
- * blocks them.
+ * Send signals to the process, whose only thread blocks them. Return how many of them did not stay
+ * pending.
  */
 static unsigned find_pending(void)
 {
@@ -234,7 +237,7 @@ static void signals(void)
 	must(flameprof_interrupt_enable(1000000, on_ticks, NULL));
 	must(flameprof_interrupt_register(&flag));
 	tell("stolen", find_pending());
-	/* Ticks are not signals, so they do not interrupt a sleep. */
+	/* A tick is not a signal, so it does not interrupt a sleep. */
 	tell("interrupted", nanosleep(&rest, NULL) != 0);
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < 100; i++) {

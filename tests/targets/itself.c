@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded after libflameprof: lets any program profile itself by elapsed time at ITSELF_RATE, and
- * writes the profile to ITSELF_FILE (.pb) at the end. Writes a line for each thread to
- * ITSELF_THREADS: name, weight, and the part of the weight that is waits; then such a line for all
- * threads, and one with the unseen weight and the worker's ns.
+ * A library that is preloaded after libflameprof: it lets any program profile itself by elapsed
+ * time at the rate ITSELF_RATE and writes the profile to ITSELF_FILE (.pb) when the program ends.
+ * It writes a line for each thread to ITSELF_THREADS: the name, the weight, and the part of the
+ * weight that is waits. Then follow a line with the sums of all threads, and a line with the unseen
+ * weight and the worker thread's CPU time in ns.
  */
 #include <stdint.h>
 #include <stdio.h>

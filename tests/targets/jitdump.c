@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jitdump FOLDER MS: generated code that is replaced by other code, described in
- * FOLDER/jit-PID.dump with times. Truth: MS of CPU time in `early`, then MS in `late`: half of that
- * at the address that `early` had, half at the address to which `late` is moved.
+ * jitdump FOLDER MS: run generated code that is replaced by other code. FOLDER/jit-PID.dump
+ * describes the code with times. The program uses MS of CPU time in `early`, then MS in `late`:
+ * half of it at the address that `early` had, half at the address to which `late` is then moved.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void open_dump(const char *folder)
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid());
 	dump = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
 	put(&header, sizeof(header));
-	/* This mapping tells perf where the jitdump is. */
+	/* perf finds the jitdump by this mapping. */
 	if (mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump, 0) == MAP_FAILED)
 		abort();
 }

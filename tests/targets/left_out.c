@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * left_out: links libflameprof and is started paused. One thread sleeps all the time, in other().
- * The main thread sleeps in before(), resumes sampling, sleeps in shown(), pauses and sleeps in
- * later(). Truth: prints for how long sampling was on.
+ * left_out: linked with libflameprof and started paused. One thread sleeps all the time, in
+ * other(). The main thread sleeps in before(), resumes sampling, sleeps in shown(), pauses
+ * sampling, and sleeps in later(). The program prints for how long sampling was on.
  */
 #include <pthread.h>
 #include <unistd.h>

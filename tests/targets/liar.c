@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two programs of one run. "lie" writes nonsense to all parts of the shared arena that other
- * processes read, until it is killed. "work" has threads and forks whose printed results are the
- * same each time.
+ * Two programs that run under one flamerun. "lie" writes random values to all parts of the shared
+ * arena that other processes read, until it is killed. "work" has threads and forks; the results
+ * that it prints must be equal each time.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +47,10 @@ static void *map_arena(void)
 	return arena == MAP_FAILED ? NULL : arena;
 }
 
-/* Keep the words by which other programs recognise the arena, so that they use it. */
+/*
+ * Returns whether the word at offset @at must keep its value, because other programs recognize the
+ * arena by it.
+ */
 static int is_kept(uint64_t at)
 {
 	const uint64_t kept[] = {offsetof(struct wire_arena, magic),
@@ -73,8 +76,8 @@ static int lie(void)
 	for (;;) {
 		uint64_t choice = next_random(&random);
 		/*
-		 * Offsets in the first slots, the header, the blocks, the first control rings and
-		 * the start of the pool.
+		 * Random offsets in the first slots, the header, the blocks, the first control
+		 * rings and the start of the pool.
 		 */
 		uint64_t places[] = {WIRE_SLOTS_OFFSET + (choice >> 8) % (8 * WIRE_SLOT_STRIDE),
 			(choice >> 8) % sizeof(struct wire_arena),

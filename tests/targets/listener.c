@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener [SIGNAL...]: prints "ready PID", catches the signals given by number, prints "got N" for
- * each delivery, and ends with status 7 after a line (or the end) of stdin. It sleeps while it
- * waits; with BUSY=1 in the environment it computes instead, to have samples.
+ * listener [SIGNAL...]: print "ready PID", catch the signals that are given by number, print "got
+ * N" for each delivery, and end with status 7 after a line (or the end) of stdin. The program
+ * sleeps while it waits; with BUSY=1 in the environment it computes instead, so that it has
+ * samples.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lives N: N threads, one after the other, that sleep for 60 ms each. Truth: prints "life TID LEAST
- * MOST" for each, in ns of elapsed time. LEAST was measured by the thread itself, MOST is from
- * before its creation until it was joined.
+ * lives N: run N threads, one after the other, that sleep for 60 ms each. The program prints "life
+ * TID LEAST MOST" for each, in ns of elapsed time. LEAST was measured by the thread itself; MOST is
+ * the time from before its creation until it was joined.
  */
 #include <pthread.h>
 #include <unistd.h>

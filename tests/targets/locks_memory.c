@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * locks_memory WAY [LIMIT_KIB]: use CPU time in before(), lock all memory as real-time programs do,
- * use as much in after(). WAY: function, syscall, or threads, with a second thread that sleeps.
- * With a limit, it drops the right to lock more. Prints "before NS" and "after NS" of CPU time, and
- * to stderr the result of mlockall() and how much memory is locked.
+ * then use as much CPU time in after(). WAY is function, syscall, or threads (which adds a second
+ * thread that sleeps). With a limit, the program first drops the right to lock more memory. It
+ * prints "before NS" and "after NS" of CPU time, and to stderr the result of mlockall() and the
+ * amount of locked memory.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -16,7 +17,7 @@
 
 #include "tests/targets/spin.h"
 
-#define UNTESTED    77 /* automake's status for a skipped test */
+#define UNTESTED    77 /* automake's status for "skipped" */
 #define STACK_BYTES 65536
 #define UNITS	    12000
 

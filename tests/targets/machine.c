@@ -30,7 +30,7 @@
 #define TICK_NS	  10000000
 #define NS_PER_MS 1000000LL
 #define NAMES_MAX 1000
-/* Some 8 ms, for the reason given at spin_until() in spin.h. */
+/* Steps between two reads of the clock, some 8 ms; spin_until() in spin.h says why. */
 #define STEPS_PER_LOOK 8192
 
 static struct flameprof_vm_frame stack[NAMES_MAX + 3] = {
@@ -39,7 +39,7 @@ static struct flameprof_vm_frame stack[NAMES_MAX + 3] = {
 	{"main chunk", "script.lua", 1},
 };
 static char names[NAMES_MAX][32];
-static unsigned in_builtin; /* is the builtin's frame on the machine's stack? */
+static unsigned in_builtin; /* the builtin is on the stack */
 static unsigned more;	    /* additional names in each stack */
 static unsigned made;
 static unsigned long ticks_recorded, ticks_refused;
@@ -84,7 +84,7 @@ static __attribute__((noinline)) void run_machine(long ms)
 	for (unsigned long step = 0; step % STEPS_PER_LOOK || cpu_ns() < until_ns; step++) {
 		for (volatile int i = 0; i < 1000; i++)
 			;
-		/* The builtin has two of three steps, and so two thirds of the time. */
+		/* The builtin runs for two of three steps, so it has two thirds of the time. */
 		in_builtin = step % 3 != 0;
 		flameprof_interrupt_check();
 	}

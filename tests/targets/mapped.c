@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapped MS [MAP]: MS of CPU time in `mapped_work`, which runs in a second mapping of the program's
- * file, as V8's builtins do; then half as much in `copied_work`, of which only a copy in anonymous
- * memory runs, as with JIT compilers. With MAP the copy is in a memfd, as in .NET, and
- * /tmp/perf-PID.map names it told_work.
+ * mapped MS [MAP]: use MS of CPU time in `mapped_work`, which runs in a second mapping of the
+ * program's file, as V8's builtins do; then half as much in `copied_work`, of which only a copy in
+ * anonymous memory runs, as with JIT compilers. With MAP the copy is in a memfd, as .NET has it,
+ * and /tmp/perf-PID.map gives it the name told_work.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef void work_fn(unsigned units);
 
 #define PAGE 4096
 
-/* On its own page, and never called at the address where the loader put it. */
+/* On a page of its own. It is never called at the address where the loader has put it. */
 __attribute__((noinline, noclone, aligned(PAGE))) static void mapped_work(unsigned units)
 {
 	spin(units);
@@ -27,7 +27,7 @@ __attribute__((noinline, noclone, aligned(PAGE))) static void copied_work(unsign
 	spin(units);
 }
 
-/* Return the offset of @address in the program's file, from /proc/self/maps. */
+/* Return the offset of @address in the program's file, found in /proc/self/maps. */
 static unsigned long offset_of(const void *address)
 {
 	unsigned long at = (unsigned long)address, start, end, offset;

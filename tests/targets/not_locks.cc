@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * not_locks MS: for MS, threads sleep on futexes that no thread holds, each in its own function.
- * Most of these futexes look like a mutex that the main thread holds: an atomic value, a barrier in
- * its second round, a condition, a semaphore, and mutexes whose owner has ended, is the waiter
- * itself, is no thread of this process, or is no thread at all. Only in wants() does a thread wait
- * for a mutex that the main thread holds.
+ * not_locks MS: for MS, threads sleep on futexes that no thread holds as a lock, each thread in its
+ * own function. Most of these futexes look like a mutex that the main thread holds: an atomic
+ * value, a barrier in its second round, a condition, a semaphore, and mutexes whose owner has
+ * ended, is the waiter itself, is no thread of this process, or is no thread at all. Only in
+ * wants() does a thread wait for a mutex that the main thread holds.
  */
 #include <atomic>
 #include <cstdio>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * odd_lives CASE: unusual states of processes that the library could break, each after some CPU
- * time. Truth: output and status equal those without flamerun.
+ * odd_lives CASE: unusual states of processes that the library could break. Each state begins after
+ * some CPU time was used. Output and exit status must equal those without flamerun.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -18,7 +18,7 @@
 
 #include "tests/targets/spin.h"
 
-/* Allow only write and exit_group, not even the return from a signal handler. */
+/* Allow only write() and exit_group(), not even the return from a signal handler. */
 static const struct sock_filter only_write[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
@@ -44,8 +44,8 @@ static void confined(int by_prctl)
 }
 
 /*
- * The first child in a new pid namespace is its init. It must be the program's child, not the
- * library's.
+ * The first child in a new pid namespace is this namespace's init. It must be the program's child,
+ * not the library's.
  */
 static void new_pid_namespace(void)
 {
@@ -97,7 +97,7 @@ static void raw_fork(void)
 	printf("status %x\n", (unsigned)status);
 }
 
-/* No thread can have a timer, but threads start, compute and end as usual. */
+/* No thread can get a timer. Threads must start, compute and end as usual. */
 static void no_timers(void)
 {
 	const struct rlimit none = {0, 0};
@@ -134,7 +134,10 @@ static void dumped(void)
 	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
 }
 
-/* Wait for children of any kind: there must be none, also after @turns of work. */
+/*
+ * Wait for children of any kind, before and after some work. There must be none, because the
+ * program has made none.
+ */
 static void any_child(unsigned turns)
 {
 	spin(12000);
@@ -158,7 +161,7 @@ static void allocate(size_t megabytes)
 	free(memory);
 }
 
-/* Execute the child in a root without the library, where its LD_PRELOAD names no file. */
+/* Exec the child in another root folder without the library. LD_PRELOAD names no file there. */
 static void other_root(char **words)
 {
 	if (chroot(words[0])) {
@@ -170,7 +173,7 @@ static void other_root(char **words)
 	execl("/child", "child", "child", NULL);
 }
 
-/* /proc disappears before the program has a sample. */
+/* Change the root folder before the program has a sample, so that /proc disappears. */
 BOX static void root_left(const char *root, int by_syscall)
 {
 	if (by_syscall ? syscall(SYS_chroot, root) : chroot(root)) {
@@ -188,7 +191,7 @@ BOX static void *goes_on(void *argument)
 	return argument;
 }
 
-/* The main thread ends before the first sample, and then the process's links in /proc are gone. */
+/* The main thread ends before the first sample. The process's links in /proc are then gone. */
 static void main_gone(void)
 {
 	pthread_t id;
@@ -209,7 +212,8 @@ int main(int count, char **words)
 		root_left(words[2], !strcmp(words[3], "by-syscall"));
 	else if (!strcmp(what, "main-gone"))
 		main_gone();
-	else if (strcmp(what, "new-pid-namespace")) /* the library must fork no child before it */
+	/* The library must fork no child before this one. */
+	else if (strcmp(what, "new-pid-namespace"))
 		spin(3000);
 	if (!strcmp(what, "confined-by-prctl"))
 		confined(1);

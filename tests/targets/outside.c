@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outside: checks that a tracer changes nothing. The main thread works until SIGTERM is pending,
- * twice as long in heavy as in light. Two threads wait in calls that are not restarted after a
- * stop; another counts the signals that a fourth sends.
- * Truth: prints "heavy NS" and "light NS" of CPU time, "eintr N" (must be 0), "signals N of N"
- * (must be equal), and a checksum of the work with the number of turns, from which it follows.
+ * outside: check that a tracer changes nothing. The main thread works until SIGTERM is pending,
+ * twice as long in heavy() as in light(). Two threads wait in calls that are not restarted after a
+ * stop, and another thread counts the signals that a fourth thread sends.
+ * The program prints "heavy NS" and "light NS" of CPU time, "eintr N" (N must be 0), "signals N of
+ * N" (the two must be equal), and a checksum of the work with the number of turns, which determines
+ * the checksum.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +32,10 @@ BOX static void heavy(unsigned units)
 	spin(2 * units);
 }
 
-/* If a stop interrupts them, neither call is restarted: both fail with EINTR, signal(7). */
+/*
+ * Wait in two calls. Neither is restarted if a stop interrupts it: both then fail with EINTR, see
+ * signal(7).
+ */
 static void *wait_for_files(void *unused)
 {
 	struct epoll_event event;

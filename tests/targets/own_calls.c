@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_calls: replaces libc's clock and memory functions, as sanitizers and libraries that fake the
- * time do, and burns some 300 ms. Built with -rdynamic -fno-builtin. Truth: prints 0 calls, because
- * only the program may call them.
+ * own_calls: replace libc's clock and memory functions, as sanitizers do and libraries that fake
+ * the time, and burn some 300 ms. Built with -rdynamic -fno-builtin. The program prints the number
+ * of calls of these functions by others, which must be 0, because only the program itself may call
+ * them.
  */
 #include "tests/targets/spin.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_signals CASE: what a program may do with SIGVTALRM, its mask and its alternate stacks while
- * it burns some 100 ms, or with BRIEF in the environment almost no time. Truth: output and status
- * equal those without flamerun.
+ * own_signals CASE: uses that a program may make of SIGVTALRM, its signal mask and its alternate
+ * stacks, while it burns some 100 ms (with BRIEF in the environment almost no time). Output and
+ * exit status must equal those without flamerun.
  */
 #include <errno.h>
 #include <poll.h>
@@ -52,7 +52,7 @@ static void leap(int number)
 	longjmp(outside, 1);
 }
 
-/* Reset every signal by the given function. */
+/* Reset every signal's action by the function @way. */
 static void reset(const char *way)
 {
 	for (int number = 1; number < 32; number++) {
@@ -72,7 +72,7 @@ static void reset(const char *way)
 	spin(units);
 }
 
-/* Set an alternate stack of @bytes with an unmapped page below it. */
+/* Set an alternate stack of @bytes, below which a page is unmapped. */
 static void alternate_stack(size_t bytes)
 {
 	char *memory =
@@ -95,7 +95,10 @@ static void handler_on_small_stack(void)
 	raise(SIGUSR1);
 }
 
-/* Bytes of the stack for the handler, and bytes that the kernel's signal frame takes above it. */
+/*
+ * Bytes of the stack that are left for the handler, and bytes above that the kernel's signal frame
+ * uses.
+ */
 static volatile size_t room, used;
 
 static void measure(int number)
@@ -144,7 +147,7 @@ static void fault_handler(int number)
 	siglongjmp(outside, 1);
 }
 
-/* Catch faults, as interpreters do to find out which memory is mapped. */
+/* Catch faults, as interpreters do to find out whether memory is mapped. */
 static void faults(void)
 {
 	struct sigaction action = {.sa_handler = fault_handler, .sa_flags = SA_ONSTACK};
@@ -152,7 +155,10 @@ static void faults(void)
 
 	sigaction(SIGSEGV, &action, NULL);
 	for (int size = 0; size < 3; size++) {
-		/* The first size suffices only for the kernel's frame and the library's. */
+		/*
+		 * The first size is just enough for the kernel's signal frame and the library's
+		 * code.
+		 */
 		alternate_stack((size_t[]){10240, 16384, 57344}[size]);
 		for (int i = 0; i < 300; i++)
 			if (!sigsetjmp(outside, 1))
@@ -171,7 +177,7 @@ static void show(const char *what, sighandler_t handler)
 				     : "another");
 }
 
-/* Print the previous handler as each function that sets a handler returns it. */
+/* For each function that sets a handler, print the previous handler that it returns. */
 static void told(void)
 {
 	struct sigaction action = {.sa_handler = count, .sa_flags = SA_ONSTACK}, before;
@@ -217,7 +223,10 @@ static void blocked(void)
 	printf("blocked %d, caught %d\n", sigismember(&before, SIGVTALRM), caught);
 }
 
-/* sigtimedwait() for all signals must find no sampling signal, but one that was sent. */
+/*
+ * sigtimedwait() for all signals must not return the sampling signal, but it must return a signal
+ * that the program sent.
+ */
 static void waited_for(void)
 {
 	const struct timespec moment = {0, 1000000};
@@ -231,7 +240,7 @@ static void waited_for(void)
 		found += sigtimedwait(&all, NULL, &moment) > 0;
 	}
 	printf("%d came unasked\n", found);
-	/* Use a mask unknown to libc, with which the sampling signal can be pending. */
+	/* Set a mask that libc does not know of, under which the sampling signal can be pending. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8);
 	for (int i = 0; i < 20; i++) {
 		spin(400);
@@ -270,7 +279,7 @@ static void handler_leaps_out(void)
 	printf("others blocked: %d\n", other_signals_blocked());
 }
 
-/* Return the CPU time that ITIMER_VIRTUAL counts. */
+/* Return the CPU time in ns that ITIMER_VIRTUAL counts (user mode only). */
 static uint64_t user_ns(void)
 {
 	struct rusage usage;
@@ -321,7 +330,7 @@ static void ignored_by_child(void)
 	execlp("sh", "sh", "-c", "kill -VTALRM $$; echo alive", NULL);
 }
 
-/* Run @words, or a shell that sends itself the signal, with SIGVTALRM blocked. */
+/* With SIGVTALRM blocked, exec @words, or a shell that sends itself the signal. */
 static void blocked_in_child(char **words)
 {
 	sigset_t prof;
@@ -354,9 +363,7 @@ static void *spin_blocked(void *mask)
 	return NULL;
 }
 
-/*
- * Send the signal to the process while all its threads block it, the main thread and another one.
- */
+/* Send the signal to the process while both of its threads block it. */
 static void blocked_in_all(void)
 {
 	struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
@@ -392,7 +399,7 @@ static void blocked_in_all(void)
 
 static char *self;
 
-/* Execute this program to print the mask after an exec. */
+/* Exec this program again to print the mask that it inherits. */
 static void show_mask(const char *how)
 {
 	fflush(stdout);
@@ -544,7 +551,7 @@ static void run_shell(const char *how)
 	fflush(stdout);
 }
 
-/* Shells that libc starts inherit the mask and actions that the program set. */
+/* A shell that libc starts inherits the mask and the actions that the program has set. */
 static void masks_of_shells(void)
 {
 	sigset_t all;
@@ -562,7 +569,7 @@ static void masks_of_shells(void)
 	printf("still not blocked in the parent: %d\n", is_blocked());
 	show("in the parent", signal(SIGVTALRM, SIG_IGN));
 	/*
-	 * The thread is no longer sampled because its stack is too small, so the kernel's mask
+	 * The thread's alternate stack is too small for sampling, so the kernel's mask really
 	 * blocks the signal.
 	 */
 	alternate_stack(2048);
@@ -578,7 +585,7 @@ static void *show_thread_mask(void *how)
 	return NULL;
 }
 
-/* Create threads whose creator sets their mask. */
+/* Create threads that inherit the mask of their creator. */
 static void masks_of_threads(void)
 {
 	pthread_attr_t attributes;
@@ -598,7 +605,7 @@ static void masks_of_threads(void)
 	}
 }
 
-static int seen_mask; /* mask in the handler: bits for SIGUSR1, SIGUSR2 and SIGVTALRM */
+static int seen_mask; /* signal mask inside the handler: bits for SIGUSR1, SIGUSR2 and SIGVTALRM */
 
 static void note_mask(int number)
 {
@@ -610,7 +617,7 @@ static void note_mask(int number)
 	count(number);
 }
 
-/* Call the function number @way that waits with @mask set, for at most 10 s if it has a timeout. */
+/* Wait with @mask in function number @way, for at most 10 s if the function has a timeout. */
 static int wait_with(int way, int epoll, const sigset_t *mask)
 {
 	const struct timespec limit = {10, 0};
@@ -648,7 +655,7 @@ static pid_t send_later(void)
 	return sender;
 }
 
-/* Unblock SIGVTALRM only during a wait. The signal arrives before or during the wait. */
+/* Unblock SIGVTALRM only during a wait. The signal arrives before the wait or during it. */
 static void let_in(void)
 {
 	struct sigaction action = {.sa_handler = note_mask};
@@ -682,7 +689,7 @@ static void let_in(void)
 				waitpid(sender, NULL, 0);
 		}
 	}
-	/* A wait that fails at once delivers no signal. */
+	/* A wait that fails at once must deliver no signal. */
 	caught = 0;
 	kill(getpid(), SIGVTALRM);
 	printf("refused %d", epoll_pwait(-1, &(struct epoll_event){0}, 1, 0, &let_in));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phases [MILLISECONDS]: links libflameprof. begin() runs before any request, hidden() between
- * pause and resume, shown() after resume, each for MILLISECONDS, with marks between them. Prints
- * the result of each call and the CPU time of each function.
+ * phases [MILLISECONDS]: linked with libflameprof. begin() runs before any call of the library,
+ * hidden() between pause and resume, and shown() after resume, each for MILLISECONDS, with marks
+ * between them. The program prints the result of each library call and the CPU time of each
+ * function.
  */
 #include "libprof/flameprof.h"
 #include "tests/targets/spin.h"

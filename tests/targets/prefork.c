@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * prefork CHILDREN: a server that forks its workers. Each child burns CPU time in in_child(), the
- * parent in in_parent(), until the end of stdin. Prints their pids, the parent's first.
+ * parent in in_parent(), until stdin ends. The program prints the pids, the parent's first.
  */
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pushed: two threads compete for one CPU until each has used 120 ms of it, with all signals
- * blocked by a system call that libc does not see. Then the program sleeps for 3 s.
+ * pushed: two threads compete for one CPU until each has used 120 ms of it. Both block all signals
+ * by a direct system call, which libc does not see. Then the program sleeps for 3 s.
  */
 #include <pthread.h>
 #include <sched.h>

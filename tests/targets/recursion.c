@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recursion [MILLISECONDS [DEPTH]]: all time is spent below DEPTH calls. Truth: every stack is
- * main, descend DEPTH times, then ping and pong in turns, DEPTH of each, then bottom, which burns
- * all of the time.
+ * recursion [MILLISECONDS [DEPTH]]: all time is spent below many nested calls. Every stack is main,
+ * descend DEPTH times, then ping and pong in turns, DEPTH of each, then bottom, which burns all of
+ * the time.
  */
 #include "tests/targets/spin.h"
 

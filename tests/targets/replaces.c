@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replaces LIBRARY FILE [NEW]: calls turn() of LIBRARY for a while, renames NEW to FILE or deletes
- * FILE, and calls turn() for as long again. Truth: all time is in LIBRARY.
+ * replaces LIBRARY FILE [NEW]: call turn() of LIBRARY for a while, rename NEW to FILE (without NEW,
+ * delete FILE), and call turn() for as long again. All time is spent in LIBRARY.
  */
 #include <dlfcn.h>
 #include <stdio.h>

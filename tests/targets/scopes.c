@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scopes WAY [MS]: leaves the block of a scope in one of many ways. Truth: the scope's picture is
- * WAY.folded; all of it is below inside(), which runs for MS of CPU time in the scope, and none
- * below outside(), which runs for a third of that before and after. Prints "name value" of the
- * scope's results.
+ * scopes WAY [MS]: leave the block of a profiling scope in the way WAY. The scope's picture is
+ * WAY.folded. All of its stacks are below inside(), which runs in the scope for MS of CPU time, and
+ * none below outside(), which runs for a third of that before and after the scope. The program
+ * prints "name value" for each of the scope's results.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ BOX static void inside(void)
 	KEEP_FRAME();
 }
 
-/* Different code, because the compiler would merge it with inside(). */
+/* A nop makes the code differ from inside(), because the compiler would merge equal functions. */
 BOX static void outside(void)
 {
 	burn(ms / 3);
@@ -206,14 +206,17 @@ static void *ends_there(void *argument)
 	return argument;
 }
 
-/* Exit while the other thread draws: its scope has stopped, but the picture is not written. */
+/*
+ * Exit while the other thread writes the picture: its scope has stopped, but the picture is not
+ * complete.
+ */
 static void is_exited_while_drawing(void)
 {
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, ends_there, NULL))
 		abort();
-	/* Do not wait for "running", which may be over before this thread gets a CPU. */
+	/* Do not wait for the status "running", which may be over before this thread gets a CPU. */
 	while (!__atomic_load_n(&has_worked, __ATOMIC_ACQUIRE))
 		usleep(3000);
 	while (flameprof_status() != FLAMEPROF_STOPPED)
@@ -249,7 +252,7 @@ static void *is_jumped_over_there(void *argument)
 	return NULL;
 }
 
-/* The same scope begins again after longjmp() has left its first turn. */
+/* longjmp() leaves the scope, and then the same scope begins again. */
 BOX static void jumps_back(void)
 {
 	volatile int turns = 0;
@@ -265,7 +268,10 @@ BOX static void jumps_back(void)
 	}
 }
 
-/* A start in a callee does not end the scope of its caller, wherever the two are on the stack. */
+/*
+ * A start in a callee does not end the scope of its caller, wherever the two scopes are on the
+ * stack.
+ */
 BOX static void calls_deeper(void)
 {
 	SCOPE();

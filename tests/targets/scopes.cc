@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scopes WAY: like scopes.c, for the ways to leave a block that only C++ has. Built as C++17 it
- * uses the class, as C++20 the macro with designated initialisers.
+ * scopes WAY: as scopes.c, for the ways to leave a block that only C++ has. Built as C++17 the
+ * program uses the class, built as C++20 the macro with designated initializers.
  */
 #include <pthread.h>
 
@@ -26,7 +26,7 @@ BOX static void inside()
 	__asm__ volatile("");
 }
 
-/* Different code, because the compiler would merge it with inside(). */
+/* A nop makes the code differ from inside(), because the compiler would merge equal functions. */
 BOX static void outside()
 {
 	burn(33);
@@ -63,7 +63,7 @@ BOX static void is_caught_outside()
 	}
 }
 
-/* An exception that is caught inside the scope does not end the scope. */
+/* An exception that is thrown and caught inside the scope does not end it. */
 BOX static void is_caught_inside()
 {
 	SCOPE();
@@ -92,7 +92,7 @@ static void exits_thread()
 		std::abort();
 }
 
-/* On the heap: made by one thread, which ends, and ended by another one. */
+/* A scope on the heap: one thread makes it and ends, another thread ends the scope. */
 static flameprof_scope *kept;
 
 static void *makes(void *)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sessions CASE [shared]: a program that profiles itself, linked with libflameprof in some way;
- * "shared": with the shared library. Each case prints its result and ends with 0, or prints to
- * stderr which line's check failed.
+ * sessions CASE [shared]: a program that profiles itself, linked with libflameprof in one of
+ * several ways; "shared" means with the shared library. Each case prints its result and exits with
+ * 0, or prints to stderr the line of the check that failed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -72,7 +72,7 @@ static double used_s(pthread_t thread)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Work for @seconds of CPU time, which gives as many samples on a busy machine. */
+/* Work for @seconds of CPU time, which gives the same number of samples on a busy machine. */
 static __attribute__((noinline)) void work(double seconds)
 {
 	double until = used_s(pthread_self()) + seconds;
@@ -81,7 +81,7 @@ static __attribute__((noinline)) void work(double seconds)
 		;
 }
 
-/* One session: status, mark, flush and stop. */
+/* Run one session with status, mark, flush and stop. */
 static void life(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -99,7 +99,8 @@ static void life(void)
 }
 
 /*
- * Under flamerun the program cannot start or stop the profiler, but it can pause, resume and mark.
+ * Under flamerun the program can neither start nor stop the profiler, but it can pause, resume and
+ * mark.
  */
 static void guest(void)
 {
@@ -130,7 +131,7 @@ static void pauses(void)
 	CHECK(!flameprof_pause());
 	burn_unseen();
 	if (!fork()) {
-		/* The child is paused as its parent was. */
+		/* The child starts paused, because its parent was paused. */
 		burn_unseen();
 		CHECK(!flameprof_resume());
 		burn_seen();
@@ -151,7 +152,7 @@ static void *older(void *argument)
 	return NULL;
 }
 
-/* Threads are sampled whether they are older or newer than the session. */
+/* Threads are sampled whether they began before the session or during it. */
 static void threads(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -166,7 +167,10 @@ static void threads(void)
 	for (int i = 2; i < 4; i++)
 		CHECK(!pthread_create(&ids[i], NULL, older, (void *)&end));
 	burn(0.5);
-	/* Wait until each has had the CPU, and the worker the time to find it. */
+	/*
+	 * Wait until each thread has had the CPU, so that the worker thread has had time to find
+	 * it.
+	 */
 	for (int i = 0; i < 4; i++)
 		while (used_s(ids[i]) < 0.2)
 			burn(0.01);
@@ -184,7 +188,7 @@ static void threads(void)
 		pthread_join(ids[i], NULL);
 }
 
-/* Start children by vfork and exec, system and popen while the profiler runs. */
+/* Start children by vfork and exec, by system() and by popen() while the profiler runs. */
 static void children(void)
 {
 	int status;
@@ -211,7 +215,7 @@ static void children(void)
 	CHECK(stop() > 100);
 }
 
-/* Exec while the profiler runs: no sampling signal may be pending in the new image. */
+/* Exec while the profiler runs. No sampling signal may be pending after the exec. */
 static void replaced(void)
 {
 	CHECK(!flameprof_start(&often));
@@ -221,7 +225,7 @@ static void replaced(void)
 }
 
 static volatile sig_atomic_t own_signals;
-static int is_interposed; /* does the library intercept the program's calls of libc? */
+static int is_interposed; /* set if the library intercepts the program's calls of libc */
 
 static void own_handler(int number)
 {
@@ -230,8 +234,9 @@ static void own_handler(int number)
 }
 
 /*
- * If another profiler has SIGVTALRM, a session cannot start. One that takes SIGVTALRM during a
- * session shares the signal if the library intercepts calls, otherwise the session is lost.
+ * If another profiler uses SIGVTALRM, a session cannot start. If another profiler begins to use
+ * SIGVTALRM during a session, the two share the signal if the library intercepts libc calls;
+ * otherwise the session ends.
  */
 static void another(void)
 {
@@ -251,7 +256,7 @@ static void another(void)
 		burn(0.3);
 	setitimer(ITIMER_VIRTUAL, &none, NULL);
 	CHECK(own_signals > 20);
-	/* The worker checks ten times a second, if it gets a CPU. */
+	/* The worker thread checks the signal's handler ten times a second, if it gets a CPU. */
 	for (double until = now_s() + 30;
 		!is_interposed && flameprof_status() == FLAMEPROF_RUNNING && now_s() < until;)
 		burn(0.01);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short_threads [THREADS [MICROSECONDS]]: threads, one after the other, that live for MICROSECONDS
- * of CPU time, 5 ms by default. Truth: all time is in short_life. The kernel delivers little more
- * than half of the samples due to such short threads, so most of the rest must be credited.
+ * short_threads [THREADS [MICROSECONDS]]: run threads, one after the other, that live for
+ * MICROSECONDS of CPU time (default: 5 ms). All time is in short_life. The kernel delivers little
+ * more than half of the samples that are due in such short threads, so most of the missing weight
+ * must be credited.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signals_seen: prints everything that sampling could change, and burns some 300 ms meanwhile.
- * Truth: the output is the same with and without flamerun, byte by byte.
+ * signals_seen: print everything that sampling could change, while burning some 300 ms. With and
+ * without flamerun the output must be equal byte by byte.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -103,7 +103,10 @@ static void environment(void)
 	}
 }
 
-/* Burn CPU time. Samples may be taken anywhere in it: none may change errno or interrupt a call. */
+/*
+ * Burn CPU time. A sample may be taken at any point here; it must neither change errno nor
+ * interrupt a call.
+ */
 static void burn(void)
 {
 	unsigned changed = 0;

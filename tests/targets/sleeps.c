@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sleeps MS: sleeps 30 ms in `short_sleep`, then 300 ms in `long_sleep`, again and again for MS.
- * Truth: prints the time spent in each, by elapsed time.
+ * sleeps MS: sleep 30 ms in `short_sleep`, then 300 ms in `long_sleep`, repeatedly for MS. The
+ * program prints the elapsed time spent in each.
  */
 #include "tests/targets/spin.h"
 
@@ -27,7 +27,7 @@ static BOX void short_sleep(void)
 
 static BOX void long_sleep(void)
 {
-	volatile char room[256]; /* sleep_ms() gets another address on the stack */
+	volatile char room[256]; /* moves sleep_ms() on the stack */
 
 	room[0] = 0;
 	sleep_ms(300);

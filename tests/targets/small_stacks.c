@@ -75,7 +75,10 @@ static void alternate(size_t bytes)
 static unsigned char *stack;
 static size_t deepest;
 
-/* No function is called while the thread burns, so a signal wrote everything below its frame. */
+/*
+ * No function is called while the thread burns, so a signal wrote every change below the thread's
+ * frame.
+ */
 static void *burn_on_paint(void *argument)
 {
 	unsigned char *here;
@@ -104,7 +107,7 @@ static void below(void)
 }
 
 static ucontext_t caller, coroutine;
-static size_t room_bytes = 4096; /* free bytes that a program leaves on its stack */
+static size_t room_bytes = 4096; /* free bytes left on a stack */
 
 static void use_stack(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the target programs burn CPU time and print the truth: one line "function nanoseconds" of CPU
- * time per function on stdout.
+ * How the target programs burn CPU time and print their true distribution: one line "function
+ * nanoseconds" of CPU time for each function, on stdout.
  */
 #ifndef TARGETS_SPIN_H
 #define TARGETS_SPIN_H
@@ -13,12 +13,15 @@
 
 #define BOX __attribute__((noinline))
 
-/* End a function whose last statement is a call, so that the call does not become a jump. */
+/*
+ * Put this at the end of a function whose last statement is a call, so that the call does not
+ * become a jump.
+ */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 /*
- * Do @units of equal work: a chain of multiplications bound by latency, which takes as long at any
- * alignment. One unit takes some 25 us at 3 GHz.
+ * Do @units of equal work: a chain of multiplications that is limited by latency, so that its time
+ * does not depend on alignment. One unit takes some 25 us at 3 GHz.
  */
 __attribute__((always_inline)) static inline void spin(unsigned units)
 {
@@ -32,7 +35,7 @@ __attribute__((always_inline)) static inline void spin(unsigned units)
 
 /*
  * Return a random number from @lo to @hi. Work of random length keeps a periodic sampler from
- * falling into step with a loop.
+ * running in step with a loop.
  */
 static inline unsigned spin_random(unsigned lo, unsigned hi)
 {
@@ -53,10 +56,10 @@ static inline uint64_t cpu_ns(void)
 }
 
 /*
- * Burn until the thread has used @until_ns. Reading a thread's CPU time is a system call, at whose
- * end the kernel takes the CPU away if the time slice is used up. On a busy machine, a thread that
- * reads it all the time would lose the CPU before each tick and get no samples. So read it at most
- * every 8 ms, which is two ticks at 250 Hz.
+ * Burn until the thread has used @until_ns of CPU time. Reading a thread's CPU time is a system
+ * call, at whose end the kernel takes the CPU away if the time slice is used up. On a busy machine,
+ * a thread that reads it all the time would lose the CPU before each timer tick and get no samples.
+ * So read it at most every 8 ms, which is two ticks at 250 Hz.
  */
 __attribute__((always_inline)) static inline void spin_until(uint64_t until_ns)
 {
@@ -67,7 +70,7 @@ __attribute__((always_inline)) static inline void spin_until(uint64_t until_ns)
 	}
 }
 
-/* Return the number in argv[@i], or @otherwise. */
+/* Return the number in argv[@i]; if there is none, @otherwise. */
 static inline unsigned argument(int argc, char **argv, int i, unsigned otherwise)
 {
 	return argc > i ? (unsigned)strtoul(argv[i], NULL, 10) : otherwise;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * split [MILLISECONDS]: one thread, two functions in turns, both called by main. Truth: heavy does
- * twice the work of light, so they have 2/3 and 1/3 of the time.
+ * split [MILLISECONDS]: one thread runs light() and heavy() in turns, both called by main(). heavy
+ * does twice the work of light, so they have 2/3 and 1/3 of the time.
  */
 #include "tests/targets/spin.h"
 
@@ -17,7 +17,7 @@ BOX static void heavy(unsigned units)
 
 /*
  * Turns between two reads of the clock. Reading a thread's CPU time is a system call, at whose end
- * the kernel may take the CPU away on a busy machine. Turns would then begin with the kernel's
+ * the kernel may take the CPU away on a busy machine. Turns would then begin at the kernel's timer
  * ticks, and functions that run for longer than a tick would have too many samples. So read the
  * clock once for many turns, and compute the shares from the work.
  */

@@ -35,7 +35,7 @@ static uint64_t process_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Sleep for @ms even if signals interrupt. */
+/* Sleep for @ms milliseconds, even if signals interrupt the sleep. */
 static void rest_ms(unsigned ms)
 {
 	struct timespec until;
@@ -67,7 +67,7 @@ static int other(pid_t flamerun)
 	return 0;
 }
 
-/* Recurse by one of two calls, so that stacks differ. */
+/* Recurse by one of two calls, chosen by the bits of @way, so that stacks differ. */
 BOX static void deep_work(int n, uint32_t way)
 {
 	if (n <= 0 || stop) {
@@ -97,7 +97,7 @@ static void *wait_for_end(void *argument)
 	return NULL;
 }
 
-/* One thread works with deep stacks, another one ends while flamerun is stopped. */
+/* One thread works with deep stacks. Another thread ends while flamerun is stopped. */
 static int two(const char *self, unsigned ms)
 {
 	char pid[16];
@@ -142,7 +142,7 @@ static int one(unsigned ms)
 	return 0;
 }
 
-/* Return the address of the arena in this process. */
+/* Return the address at which the arena is mapped in this process. */
 static void *find_arena(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

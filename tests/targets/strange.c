@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strange before MILLISECONDS [FILE ARGUMENT...]: uses CPU time in before_work, then execs FILE.
- * strange private MILLISECONDS: makes itself undumpable, then uses CPU time in private_work.
- * strange vfork MILLISECONDS: a vfork child in child_work, then its parent in parent_work.
- * Truth: each function prints its CPU time.
+ * strange before MILLISECONDS [FILE ARGUMENT...]: use CPU time in before_work, then exec FILE.
+ * strange private MILLISECONDS: make the process undumpable, then use CPU time in private_work.
+ * strange vfork MILLISECONDS: a vfork child uses CPU time in child_work, then its parent in
+ * parent_work.
+ * Each function prints its CPU time.
  */
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,8 +22,8 @@ static uint64_t use(uint64_t limit_ns)
 }
 
 /*
- * The additions after the calls keep the functions' frames, and differ so that the compiler does
- * not merge the functions.
+ * The additions after the calls keep the frames of the functions. They differ, because the compiler
+ * would merge equal functions.
  */
 BOX static uint64_t before_work(uint64_t limit_ns)
 {

@@ -118,7 +118,7 @@ static void on_interrupt(void *context, uint32_t ticks)
 	sink++;
 }
 
-/* Wait for a tick, so that the stub makes its check on return. */
+/* Wait for a tick, so that the stub makes its tick check when this function returns. */
 static __attribute__((noinline)) long wait_for_tick(void)
 {
 	flameprof_interrupt_enable(1000000, on_interrupt, NULL);
@@ -130,7 +130,7 @@ static __attribute__((noinline)) long wait_for_tick(void)
 
 static __attribute__((noinline)) long step(int depth)
 {
-	/* Add 1 after the call, so that the call does not become a jump. */
+	/* The addition after the call keeps it from becoming a jump. */
 	if (depth < 3)
 		return chain[depth](depth + 1) + 1;
 	return (mode & IN_CHECK ? wait_for_tick() : leaf()) + 1;
@@ -171,8 +171,8 @@ int main(int argc, char **argv)
 	if (error)
 		return 3;
 	/*
-	 * Make one stub before publishing and the others after it, because both kinds must be
-	 * published.
+	 * Make one stub before publishing is turned on and the others afterwards, because both
+	 * kinds must be published.
 	 */
 	chain[0] = stub("outermost", 1);
 	error = flameprof_publish((unsigned)(mode & PUBLISH));

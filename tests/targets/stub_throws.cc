@@ -82,8 +82,8 @@ int main(int argc, char **argv)
 	if (argc < 2 ||
 		flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, nullptr))
 		return 2;
-	// Make one stub before publishing and the others after it, because both kinds must be
-	// published.
+	// Make one stub before publishing is turned on and the others afterwards, because both
+	// kinds must be published.
 	int mode = atoi(argv[1]);
 	if (flameprof_interrupt_enable(10000000000, on_interrupt, nullptr))
 		return 4;
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	printf("frames %d stubs %d\n", frames, in_stubs);
 	printf("caught %ld clean %d\n", sum, cleaned);
 	printf("checks %u", checks);
-	// The first check afterwards gets all ticks.
+	// The first check after the exceptions gets all ticks.
 	flameprof_interrupt_check();
 	printf(" then %u\n", ticks);
 	flameprof_arena_free(arena);

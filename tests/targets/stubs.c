@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter with 100 methods. Each method has a call
- * stub whose target is evaluate(), which burns the method's time and calls the next method. Linked
- * with libflameprof.
- * Truth: every stack is main, then stub and evaluate in turns, up to DEPTH times each, then burn.
- * burn's time belongs to the method of the innermost stub. Prints this time for each heavy method,
- * and the sum of all others as "light". If LIVES is more than 1, all stubs are freed and made again
- * that many times, at other addresses and with other names: method-N becomes method-N+100.
+ * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter with 100 methods, linked with libflameprof.
+ * Each method has a bind stub whose target is evaluate(), which burns the method's time and calls
+ * the next method.
+ * Every stack is main, then stub and evaluate in turns, up to DEPTH times each, then burn. The time
+ * of burn belongs to the method of the innermost stub. The program prints this time for each heavy
+ * method, and the sum of all others as "light". If LIVES is more than 1, all stubs are freed and
+ * made again that many times, at other addresses and with other names: method-N becomes
+ * method-N+100.
  */
 #include "libprof/flameprof_stub.h"
 #include "tests/targets/spin.h"
@@ -35,13 +36,13 @@ BOX static void burn(struct method *method)
 	KEEP_FRAME();
 }
 
-/* Return a method's index: three of four calls go to a heavy method. */
+/* Return the index of a random method. Three of four calls go to a heavy method. */
 static unsigned choose(void)
 {
 	return spin_random(0, 3) ? spin_random(0, HEAVY - 1) : spin_random(HEAVY, METHODS - 1);
 }
 
-/* Run @method, which is the stub's payload (FLAMEPROF_STUB_BIND). */
+/* Run @method. A bind stub passes its payload as this first argument. */
 BOX static void evaluate(struct method *method, unsigned depth)
 {
 	burn(method);
@@ -53,7 +54,10 @@ BOX static void evaluate(struct method *method, unsigned depth)
 static void make_stubs(unsigned life)
 {
 	for (unsigned i = 0; i < METHODS; i++) {
-		/* Reverse the order each time, so that every method gets another one's address. */
+		/*
+		 * Reverse the order each time, so that every method's stub gets the address of
+		 * another method's.
+		 */
 		unsigned at = life % 2 ? METHODS - 1 - i : i;
 		struct method *method = &methods[at];
 
@@ -65,7 +69,7 @@ static void make_stubs(unsigned life)
 	}
 }
 
-/* Print each method's share of @took_ns, computed from its work, and free the stubs. */
+/* Print each method's share of @took_ns, computed from the work that it did, and free the stubs. */
 static void tell_and_free(uint64_t took_ns)
 {
 	double unit_ns = (double)took_ns / (double)spent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * system [MILLISECONDS]: uses a part of the CPU time in the kernel, in read(2) only, and the rest
- * in main. Truth: "user" and "system", measured by getrusage(2).
+ * system [MILLISECONDS]: use a part of the CPU time in the kernel, only in read(2), and the other
+ * part in main(). The program prints "user" and "system", measured by getrusage(2).
  */
 #include <fcntl.h>
 #include <sys/resource.h>

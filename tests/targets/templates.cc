@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * templates MS: MS of CPU time in each of churn<int>, churn<long> and shapes::Box<int>::fill, a
+ * templates MS: use MS of CPU time in each of churn<int>, churn<long> and shapes::Box<int>::fill, a
  * const member function with a parameter.
  */
 #include "tests/targets/spin.h"
 
-/* Forbid clones, which have other parameters. */
+/* Forbid clones of the function, because their names would have other parameters. */
 #define WHOLE __attribute__((noinline, noclone))
 
 template <typename T> WHOLE void churn(T units)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads [MILLISECONDS]: four threads, each in its own function, and a main thread that waits.
- * Truth: worker_0 to worker_3 have a quarter of the time each; main has almost none.
+ * threads [MILLISECONDS]: four threads work, each in its own function, while the main thread waits.
+ * worker_0 to worker_3 have a quarter of the time each; main has almost none.
  */
 #include <pthread.h>
 

@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	if (!map || make_all(map) || fclose(map))
 		return 1;
 	do {
-		/* Some ms, for the reason given at spin_until() in spin.h. */
+		/* These calls take some ms; spin_until() in spin.h says why. */
 		for (int i = 0; i < 300; i++)
 			outer_way.call(2000, 0, 0, outer);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turns [MILLISECONDS]: two threads, if possible on different CPUs, that pass a token to each
- * other. The one with the token works for some 2 ms: first, middle, last. A sampler that moves to a
- * thread's CPU when it has seen the thread run finds only the end of its turn.
- * Truth: prints the CPU time of each function, of both threads; a third each.
+ * turns [MILLISECONDS]: two threads, if possible on different CPUs, pass a token to each other. The
+ * thread with the token works for some 2 ms in first(), middle() and last(). A sampler that moves
+ * to a thread's CPU after it has seen the thread run finds only the end of the thread's turn.
+ * The program prints the CPU time of each function, summed over both threads: a third each.
  */
 #include <pthread.h>
 #include <sched.h>

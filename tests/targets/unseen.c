@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unseen CASE [MS]: does something that prevents samples, then burns MS of CPU time in burn(), 600
- * by default. Cases about signals treat all signals that can be caught, because the program does
- * not know which one the profiler uses.
+ * unseen CASE [MS]: do something that prevents samples, then burn MS of CPU time in burn()
+ * (default: 600). The cases about signals treat all signals that can be caught, because the program
+ * does not know which one the profiler uses.
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -42,12 +42,14 @@ static void handle(int number)
 	(void)number;
 }
 
-/* Set @handler for every signal by system calls that libc does not see. */
+/* Set @handler for every signal, by system calls that libc does not see. */
 static void set_all(void *handler)
 {
 	struct kernel_action action = {.handler = handler}, libc;
 
-	/* A handler needs libc's restorer to return. */
+	/*
+	 * To return, a handler needs libc's restorer, so take it from an action that libc has set.
+	 */
 	if (handler) {
 		signal(SIGUSR1, handle);
 		arch_syscall4(SYS_rt_sigaction, SIGUSR1, NULL, &libc, sizeof(libc.mask));
@@ -59,7 +61,8 @@ static void set_all(void *handler)
 }
 
 /*
- * Count wrong results of syscall(2): each call must return the action or mask that was set before.
+ * Count wrong results of syscall(2). Each call must return the action or the mask that was set
+ * before.
  */
 static int keeps_word(void)
 {
@@ -106,7 +109,10 @@ BOX static void spin_to(uint64_t end_ns)
 		spin(1);
 }
 
-/* Burn between the kernel's ticks and sleep at each tick, at which the coarse clock advances. */
+/*
+ * Burn between the kernel's timer ticks and sleep at each tick. At a tick the coarse clock
+ * advances.
+ */
 static void dodge_ticks(void)
 {
 	uint64_t begin_ns = cpu_ns(), tick_ns;
@@ -171,7 +177,8 @@ static void start_timer(struct sigevent event)
 }
 
 /*
- * Use a timer whose thread libc makes without a call of pthread_create() that could be intercepted.
+ * Use a timer with a thread. libc makes this thread without a call of pthread_create() that could
+ * be intercepted.
  */
 static void start_timer_thread(void)
 {
@@ -180,7 +187,7 @@ static void start_timer_thread(void)
 		usleep(10000);
 }
 
-/* Use a message queue, for whose notification libc also makes a thread. */
+/* Use a message queue with a notification thread, which libc makes in the same hidden way. */
 static void start_queue_thread(void)
 {
 	struct sigevent event = by_thread(notify, 1);
@@ -209,7 +216,7 @@ static void add(union sigval value)
 	__atomic_fetch_add(&count, 1, __ATOMIC_RELEASE);
 }
 
-/* Start many such timers, each with its own value. */
+/* Start many timers that have threads, each with its own value. */
 static void start_timers(void)
 {
 	for (int i = 1; i <= TIMERS; i++)
@@ -219,7 +226,7 @@ static void start_timers(void)
 	printf("sum %d\n", sum == TIMERS * (TIMERS + 1) / 2);
 }
 
-/* An io_uring with a few entries, and its rings. */
+/* An io_uring with a few entries, and the addresses of its rings. */
 struct uring {
 	int fd;
 	struct io_uring_params params;
@@ -254,7 +261,7 @@ static int open_uring(struct uring *uring)
 	return 0;
 }
 
-/* Read @bytes of zeros by one of the kernel's workers, and wait until they are read. */
+/* Have a worker thread of the kernel read @bytes of zeros, and wait until they are read. */
 static void read_by_worker(struct uring *uring, int file, char *to, unsigned bytes)
 {
 	const struct io_uring_params *params = &uring->params;
@@ -322,7 +329,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(name, "calls"))
 		printf("bad %d\n", keeps_word());
 	burn();
-	/* End by a system call of the program's own, like Go without cgo. */
+	/* End by a direct system call, as Go does without cgo. */
 	if (!strcmp(name, "ignores"))
 		arch_syscall1(SYS_exit_group, 0);
 	return 0;

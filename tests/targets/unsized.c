@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unsized MS: a third of MS each in `near`, which is assembly without symbol type and size, in a C
- * function after it, and in an assembly routine far after it. If the other symbols are stripped,
+ * unsized MS: use a third of MS each in `near` (assembly without symbol type and size), in a C
+ * function after it, and in an assembly routine far behind it. If the other symbols are stripped,
  * `near` is the last name before all three.
  */
 #include "tests/targets/spin.h"

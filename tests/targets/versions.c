@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * versions [ROUNDS [PERCENT]]: a fixed amount of work, so that two versions can be compared. A
- * round is ten times 100 units.
- * Truth: of 100 units of the old version, read_input has 30 (parse 20, scan 10), plan 25 (order 15,
- * choose 5 and 5 of its own), tenth 10, write_output 20 (format 12, pack 8), and small_a to small_e
- * 1 to 5. In the new version, tenth is PERCENT slower.
+ * versions [ROUNDS [PERCENT]]: a fixed amount of work, so that two versions of the program can be
+ * compared. A round is ten times 100 units.
+ * Of 100 units of the old version, read_input has 30 (parse 20, scan 10), plan 25 (order 15, choose
+ * 5, and 5 of its own), tenth 10, write_output 20 (format 12, pack 8), and small_a to small_e have
+ * 1 to 5. In the new version, tenth is PERCENT percent slower.
  */
 #include "tests/targets/spin.h"
 
-/* Do @units of work on average. The random length keeps a sampler from falling into step. */
+/*
+ * Do @units of work on average. The random length keeps a sampler from running in step with the
+ * work.
+ */
 __attribute__((always_inline)) static inline void work(unsigned units)
 {
 	spin(spin_random(units / 2, units + (units + 1) / 2));
@@ -47,7 +50,7 @@ BOX static void plan(void)
 	work(5);
 }
 
-/* Units are whole numbers, so keep the fraction for the next call. */
+/* Units of work are whole numbers, so keep the fraction for the next call. */
 BOX static void tenth(unsigned percent)
 {
 	static unsigned hundredths;

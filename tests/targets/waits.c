@@ -173,7 +173,8 @@ static void *keep_lock(void *argument)
 }
 
 /*
- * Wake all waiting threads every 50 ms, also for a while after the end, so that none waits forever.
+ * Wake all waiting threads every 50 ms, also for a while after the end, so that no thread waits
+ * forever.
  */
 static void *give(void *argument)
 {

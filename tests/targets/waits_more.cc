@@ -41,7 +41,7 @@ static void sleep_ms(long ms)
 	nanosleep(&time, nullptr);
 }
 
-// Return the time that this thread was ready without a CPU.
+// Return the time in ns for which this thread was ready to run but had no CPU.
 static uint64_t own_ready_ns()
 {
 	unsigned long long cpu = 0, ready = 0;
@@ -57,7 +57,7 @@ struct moment {
 	uint64_t wall = now_ns(), cpu = cpu_ns(), ready = own_ready_ns();
 };
 
-// Return the time that the thread has waited since @begun.
+// Return the time in ns for which the thread has waited since @begun.
 static uint64_t waited_ns(const moment &begun)
 {
 	const moment now;
@@ -149,7 +149,7 @@ static void spin_all(int cpu)
 		works(MS);
 }
 
-// Start a thread for @function, and add its time without a CPU to ready_ns.
+// Start a thread that runs @function, and add its time without a CPU to ready_ns.
 template <typename... Arguments>
 static std::thread start(void (*function)(Arguments...), Arguments... arguments)
 {
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	std::thread threads[] = {start(await_all), start(fetch_all, path), start(rest_all, cpu),
 		start(spin_all, cpu)};
 
-	// Continue after the end, so that no thread waits forever.
+	// Wake the threads for a while after the end, so that no thread waits forever.
 	while (now_ns() < end_ns + 200 * MS) {
 		sleep_ms(50);
 		turn++;

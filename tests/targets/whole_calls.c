@@ -91,7 +91,9 @@ int main(int argc, char **argv)
 	unsigned cut = 0, calls = 0;
 	pthread_t reader;
 
-	/* glibc unblocks signal 33 when it creates the first thread, so prepare after that. */
+	/*
+	 * glibc unblocks signal 33 when it creates the first thread, so call prepare() after that.
+	 */
 	if (pipe(ends) || pthread_create(&reader, NULL, empty, NULL) ||
 		prepare(argc > 2 ? argv[2] : ""))
 		return 2;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slow_rank SECONDS SLOW DEAD (-1: none): a parallel program in rounds. In each round a rank works
- * for 50 ms of CPU time, the rank SLOW for 100 ms, then all wait for each other in MPI_Allreduce.
- * Truth: half of a rank's time is inside MPI, and almost none of the slow rank's. The rank DEAD
- * kills itself after half of the rounds, and the launcher ends the others.
+ * slow_rank SECONDS SLOW DEAD (-1: none): a parallel program that works in rounds. In each round a
+ * rank works for 50 ms of CPU time, the rank SLOW for 100 ms, and then all ranks wait for each
+ * other in MPI_Allreduce.
+ * Half of each rank's time is inside MPI, but almost none of the slow rank's. The rank DEAD kills
+ * itself after half of the rounds; the launcher then ends the others.
  */
 #include <mpi.h>
 #include <signal.h>
