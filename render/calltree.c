@@ -423,6 +423,25 @@ void calltree_sample(struct calltree *tree, const struct calltree_sample *sample
 	tree->samples[tree->sample_count++] = *sample;
 }
 
+void calltree_sample_weight(
+	struct calltree *tree, const struct calltree_sample *sample, uint64_t weight)
+{
+	struct calltree_sample part = *sample;
+
+	for (; weight && !tree->error; weight -= part.weight) {
+		part.weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+		calltree_sample(tree, &part);
+	}
+}
+
+enum calltree_sample_kind calltree_kind_at(const struct calltree *tree, uint32_t node)
+{
+	return node != CALLTREE_ROOT &&
+			       tree->frames[tree->nodes[node].frame].kind == CALLTREE_WAIT
+		       ? CALLTREE_WAITING
+		       : CALLTREE_ON_CPU;
+}
+
 void calltree_forget_samples(struct calltree *tree)
 {
 	tree->sample_count = 0;

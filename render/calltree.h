@@ -135,6 +135,13 @@ void calltree_thread(
 
 /* Append a sample to the list of samples. No node gets weight by this; call calltree_add() too. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
+
+/* Append samples like @sample that weigh @weight in all, as many as its 32 bits of weight need. */
+void calltree_sample_weight(
+	struct calltree *tree, const struct calltree_sample *sample, uint64_t weight);
+
+/* Returns the kind of samples on @node: CALLTREE_WAITING if its frame is a wait. */
+enum calltree_sample_kind calltree_kind_at(const struct calltree *tree, uint32_t node);
 void calltree_forget_samples(struct calltree *tree);
 
 /*

@@ -326,31 +326,17 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 	return joining->frame_of[number] - 1;
 }
 
-/* Add samples of at most 32 bits of weight each. */
-static void add_weight(
-	struct calltree *to, uint32_t node, uint32_t run, uint64_t weight, bool waits)
-{
-	calltree_add(to, node, weight);
-	for (uint64_t part; weight && !calltree_error(to); weight -= part) {
-		part = weight < UINT32_MAX ? weight : UINT32_MAX;
-		calltree_sample(to, &(struct calltree_sample){.node = node,
-					    .weight = (uint32_t)part,
-					    .thread = run,
-					    .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
-	}
-}
-
 static void join_weight(struct joining *joining, uint32_t number, uint32_t run, uint64_t weight)
 {
-	const struct calltree_node *node = calltree_node_at(joining->from, number);
-	bool waits = number != CALLTREE_ROOT &&
-		     calltree_frame_at(joining->from, node->frame)->kind == CALLTREE_WAIT;
+	struct calltree *to = joining->sides->joined;
+	const struct calltree_sample sample = {.node = joining->joined_node[number],
+		.thread = run,
+		.kind = calltree_kind_at(joining->from, number)};
 
 	if (__builtin_mul_overflow(weight, (uint64_t)sides_scale(joining->sides, run), &weight))
 		weight = UINT64_MAX; /* beyond the tree's ceiling */
-	if (weight)
-		add_weight(
-			joining->sides->joined, joining->joined_node[number], run, weight, waits);
+	calltree_add(to, sample.node, weight);
+	calltree_sample_weight(to, &sample, weight);
 }
 
 static void join_node(struct joining *joining, uint32_t number)

@@ -341,16 +341,10 @@ static int choose_roots(const struct ranks *ranks, uint32_t **threads)
 
 static void put_sample(struct calltree *tree, uint32_t node, uint32_t thread, uint64_t weight)
 {
-	const struct calltree_node *at = calltree_node_at(tree, node);
-	bool waits =
-		node != CALLTREE_ROOT && calltree_frame_at(tree, at->frame)->kind == CALLTREE_WAIT;
+	const struct calltree_sample sample = {
+		.node = node, .thread = thread, .kind = calltree_kind_at(tree, node)};
 
-	for (; weight && !calltree_error(tree); weight -= weight > UINT32_MAX ? UINT32_MAX : weight)
-		calltree_sample(
-			tree, &(struct calltree_sample){.node = node,
-				      .weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight,
-				      .thread = thread,
-				      .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
+	calltree_sample_weight(tree, &sample, weight);
 }
 
 /* Name a thread "rank 17 (n2)" and its process "n2 (node)". */

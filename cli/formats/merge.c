@@ -444,8 +444,8 @@ int merge_read(struct merge *merge, const char *path, const struct input_request
 }
 
 /*
- * Turn shares into samples of at most 32 bits of weight. Weights are cut to the node's weight,
- * because a forged file may assign more to threads than the stack has.
+ * Turn shares into samples. Weights are cut to the node's weight, because a forged file may assign
+ * more to threads than the stack has.
  */
 static void put_samples(struct merge *merge)
 {
@@ -457,23 +457,17 @@ static void put_samples(struct merge *merge)
 			by_node_and_thread);
 	for (size_t i = 0; i < merge->share_count && !calltree_error(tree); i++) {
 		const struct merge_share *share = &merge->shares[i];
-		const struct calltree_node *node = calltree_node_at(tree, share->node);
-		bool waits = share->node != CALLTREE_ROOT &&
-			     calltree_frame_at(tree, node->frame)->kind == CALLTREE_WAIT;
+		const struct calltree_sample sample = {.node = share->node,
+			.thread = share->thread,
+			.kind = calltree_kind_at(tree, share->node)};
 		uint64_t weight = share->weight;
 
 		if (!i || share->node != share[-1].node)
-			left = node->self;
+			left = calltree_node_at(tree, share->node)->self;
 		if (weight > left)
 			weight = left;
 		left -= weight;
-		for (; weight; weight -= weight > UINT32_MAX ? UINT32_MAX : weight)
-			calltree_sample(
-				tree, &(struct calltree_sample){.node = share->node,
-					      .weight = weight > UINT32_MAX ? UINT32_MAX
-									    : (uint32_t)weight,
-					      .thread = share->thread,
-					      .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
+		calltree_sample_weight(tree, &sample, weight);
 	}
 }
 

@@ -334,29 +334,20 @@ static uint32_t add_stack(struct perf_reader *reader, struct calltree *tree)
 	return node;
 }
 
-/* Add the sample read so far, in samples of at most 32 bits of weight. */
+/* Add the sample read so far. */
 static void end_sample(struct perf_reader *reader)
 {
 	struct event *event = reader->event;
-	uint64_t left = reader->period;
-	uint32_t node;
+	struct calltree_sample sample = {.time_ns = reader->time_ns, .thread = reader->thread};
 
 	if (!event)
 		return;
-	node = add_stack(reader, event->tree);
-	calltree_add(event->tree, node, left);
+	sample.node = add_stack(reader, event->tree);
+	calltree_add(event->tree, sample.node, reader->period);
 	event->samples++;
-	if (__builtin_add_overflow(event->weight, left, &event->weight))
+	if (__builtin_add_overflow(event->weight, reader->period, &event->weight))
 		event->weight = UINT64_MAX;
-	for (; left && !calltree_error(event->tree);) {
-		uint32_t part = left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
-
-		left -= part;
-		calltree_sample(event->tree, &(struct calltree_sample){.time_ns = reader->time_ns,
-						     .node = node,
-						     .weight = part,
-						     .thread = reader->thread});
-	}
+	calltree_sample_weight(event->tree, &sample, reader->period);
 	reader->event = NULL;
 }
 

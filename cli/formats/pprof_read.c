@@ -287,22 +287,6 @@ static bool is_same_thread(const struct identity *a, const struct identity *b)
 	       a->number == b->number;
 }
 
-/* Add samples with @thread, of at most 32 bits of weight each. */
-static void add_thread_samples(
-	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight, unsigned time)
-{
-	while (weight && !calltree_error(reader->to.tree)) {
-		uint32_t part = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-
-		calltree_sample(reader->to.tree,
-			&(struct calltree_sample){.node = node,
-				.weight = part,
-				.thread = thread,
-				.kind = time == CPU ? CALLTREE_ON_CPU : CALLTREE_WAITING});
-		weight -= part;
-	}
-}
-
 /* Add the current sample's weight in one kind of time. */
 static void add_time(struct pprof_reader *reader, const struct leaf *leaf, uint32_t thread,
 	unsigned time, const char *wait)
@@ -315,7 +299,11 @@ static void add_time(struct pprof_reader *reader, const struct leaf *leaf, uint3
 		weight > UINT64_MAX / reader->to.factor ? UINT64_MAX : weight * reader->to.factor);
 	*(time == CPU ? &reader->weight : &reader->waits) += weight;
 	if (thread != PPROF_UNSET)
-		add_thread_samples(reader, node, thread, weight, time);
+		calltree_sample_weight(reader->to.tree,
+			&(struct calltree_sample){.node = node,
+				.thread = thread,
+				.kind = time == CPU ? CALLTREE_ON_CPU : CALLTREE_WAITING},
+			weight);
 }
 
 static int add_sample(struct pprof_reader *reader, struct protobuf message)

@@ -257,17 +257,6 @@ static int add_part(struct adding *adding, const struct part *part)
 	return error;
 }
 
-/* Add samples of at most 32 bits of weight each. */
-static void add_samples(struct calltree *tree, uint32_t node, uint32_t run, uint64_t weight)
-{
-	for (uint64_t part; weight && !calltree_error(tree); weight -= part) {
-		part = weight < UINT32_MAX ? weight : UINT32_MAX;
-		calltree_sample(
-			tree, &(struct calltree_sample){
-				      .node = node, .weight = (uint32_t)part, .thread = run});
-	}
-}
-
 /* Add the sums to @node and reset them. */
 static int put_node(struct adding *adding, uint32_t node, struct calltree *tree)
 {
@@ -282,7 +271,9 @@ static int put_node(struct adding *adding, uint32_t node, struct calltree *tree)
 		*sum = 0;
 		calltree_add(tree, node, scaled);
 		if (sums->has_runs)
-			add_samples(tree, node, unit->run, scaled);
+			calltree_sample_weight(tree,
+				&(struct calltree_sample){.node = node, .thread = unit->run},
+				scaled);
 	}
 	adding->count = 0;
 	return calltree_error(tree);
