@@ -9,63 +9,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef HAVE_LIBDEFLATE
-#include <libdeflate.h>
-#endif
 
 #include "cli/formats/whole.h"
 #include "libprof/pprof/protobuf.h"
 
-#define GZIP_BYTES_MIN 18    /* header and trailer */
-#define DEFLATE_RATIO  1032u /* most bytes that one compressed byte can give */
-#define FIRST_ITEMS    1024
-#define GZIP_ANY       (15 + 16) /* inflateInit2(): largest window, gzip header required */
+#define FIRST_ITEMS 1024
+#define GZIP_ANY    (15 + 16) /* inflateInit2(): largest window, gzip header required */
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
-
-/*
- * Inflate by libdeflate, which needs a single stream and its true size. Returns false if the data
- * is not that; whole_inflate() then reads it and finds out about damage.
- */
-static bool inflate_at_once(const struct bytes *packed, struct bytes *out)
-{
-#ifdef HAVE_LIBDEFLATE
-	const uint8_t *end = packed->data + packed->used;
-	struct libdeflate_decompressor *inflater;
-	size_t bytes, taken = 0;
-	bool is_whole;
-
-	if (packed->used < GZIP_BYTES_MIN)
-		return false;
-	bytes = (size_t)end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 |
-		(size_t)end[-1] << 24;
-	if (!bytes || bytes > WHOLE_BYTES_MAX || bytes / DEFLATE_RATIO > packed->used)
-		return false;
-	out->data = malloc(bytes);
-	out->room = out->used = bytes;
-	inflater = libdeflate_alloc_decompressor();
-	is_whole = out->data && inflater &&
-		   libdeflate_gzip_decompress_ex(inflater, packed->data, packed->used, out->data,
-			   bytes, &taken, NULL) == LIBDEFLATE_SUCCESS &&
-		   taken == packed->used;
-	libdeflate_free_decompressor(inflater);
-	if (!is_whole)
-		bytes_release(out);
-	return is_whole;
-#else
-	(void)packed;
-	(void)out;
-	return false;
-#endif
-}
 
 static int inflate_in_place(struct bytes *all, const char *name, struct diag_message *message)
 {
 	struct bytes inflated = {0};
 	size_t used = 0;
-	int error = inflate_at_once(all, &inflated)
-			    ? 0
-			    : whole_inflate(all, GZIP_ANY, &inflated, &used);
+	int error = whole_inflate(all, GZIP_ANY, &inflated, &used);
 
 	bytes_release(error ? &inflated : all);
 	if (!error)
