@@ -23,7 +23,8 @@
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
 /* First words that are commands of flamerun, not programs. */
-#define COMMANDS "render merge top diff push"
+#define COMMANDS     "render merge top diff push"
+#define COMMANDS_ANY "render|merge|top|diff|push"
 
 typedef void row_fn(const struct options_row *row, FILE *out);
 
@@ -160,7 +161,7 @@ static void write_bash_walk(FILE *out)
 	fputs("\t\t-*) ;;\n"
 	      "\t\t@) ((i++)) ;; # \"@name\" comes as two\n"
 	      "\t\t@*) ;;\n"
-	      "\t\trender|merge|top|diff) rendering=1 ;;\n"
+	      "\t\t" COMMANDS_ANY ") rendering=1 ;;\n"
 	      "\t\t*) [[ $rendering ]] || { __flamerun_program \"$i\"; return; } ;;\n"
 	      "\t\tesac\n"
 	      "\tdone\n",
@@ -248,7 +249,7 @@ static void write_zsh(FILE *out)
 	      "\tif [[ $words[1] == @* ]] && (( CURRENT > 1 )); then\n"
 	      "\t\twords[1]=flamerun\n"
 	      "\t\t_flamerun\n"
-	      "\telif [[ $words[1] == (render|merge|top|diff) ]] && (( CURRENT > 1 )); then\n"
+	      "\telif [[ $words[1] == (" COMMANDS_ANY ") ]] && (( CURRENT > 1 )); then\n"
 	      "\t\t_arguments -s -S $options '*:stacks:_files'\n"
 	      "\telif [[ $words[1] == @* ]]; then\n"
 	      "\t\tcompadd -- $(" LIST_PRESETS ")\n"

@@ -64,7 +64,7 @@ _flamerun()
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
-		render|merge|top|diff) rendering=1 ;;
+		render|merge|top|diff|push) rendering=1 ;;
 		*) [[ $rendering ]] || { __flamerun_program "$i"; return; } ;;
 		esac
 	done

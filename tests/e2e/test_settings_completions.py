@@ -62,6 +62,8 @@ CASES = [
     ("merge stacks.folded pict", ["merge", "stacks.folded", "picture.svg"]),
     ("top stack", ["top", "stacks.folded"]),
     ("top stacks.folded --limi", ["top", "stacks.folded", "--limit"]),
+    ("push stack", ["push", "stacks.folded"]),
+    ("push stacks.folded --labe", ["push", "stacks.folded", "--label"]),
     ("render stack", ["render", "stacks.folded"]),
     ("render stacks.folded --ground da", ["render", "stacks.folded", "--ground", "dark"]),
     ("render stacks.folded --rev", ["render", "stacks.folded", "--reverse"]),
