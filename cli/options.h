@@ -63,7 +63,7 @@ struct options {
 	const char *sample_type;      /* which values to draw; NULL: the file's default values */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *demangle;	      /* one of demangle_styles() */
-	bool native;
+	uint32_t native;
 	const char *ground;	      /* "light" or "dark" */
 	const char *title;	      /* NULL: not set, as in the following strings */
 	const char *subtitle;
