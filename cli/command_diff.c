@@ -86,12 +86,12 @@ static int check_files(
 	return 0;
 }
 
-/* Is "---" among the words? Called after an error, to find a better message. */
+/* Is "---" among the words before the next "--"? Called after an error, to explain it better. */
 static bool has_separator(char **argv)
 {
-	while (*argv && strcmp(*argv, BETWEEN_PROGRAMS))
+	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))
 		argv++;
-	return *argv;
+	return *argv && !strcmp(*argv, BETWEEN_PROGRAMS);
 }
 
 /* Parse files and options, in any order. "--" separates the old files from the new ones. */
@@ -99,9 +99,10 @@ static int parse_words(struct request *request, struct options *options, int arg
 	int index, struct diag_message *message)
 {
 	bool has_dashes = false;
-	int error, first = index;
+	int error, first;
 
 	for (;;) {
+		first = index;
 		error = options_parse(options, argc, argv, &index, message);
 		if (error && has_separator(argv + first))
 			return refuse_words(message, BETWEEN_PROGRAMS

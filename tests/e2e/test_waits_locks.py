@@ -46,7 +46,7 @@ def assert_holders(run, truth):
         all_s = known_s + unknown_s
     # Checks that found waiting threads, of which three wait at a time.
     looks = min(LOOKS_PER_S * SECONDS,
-                int(re.search(r"waits: (\d+) threads looked at", run.stderr)[1]) / 3)
+                int(re.search(r"waits: (\d+) threads' states read", run.stderr)[1]) / 3)
     for name in names:
         least, most = seconds.get(name, 0) / all_s, (seconds.get(name, 0) + unknown_s) / all_s
         expected = truth[name] / sum(truth[name] for name in names)
