@@ -5,10 +5,11 @@
  *
  *	TID WORD FRAMES OTHER-FRAMES END
  *
- * WORD is "equal", "incomplete" (the first walk ended early and says so), "different" (it has a
- * frame that the other lacks, or claims to have reached an end), or "moved" if the thread ran
- * between. END is that of the first walk. The other walk is by our own unwinder, or with -u by
- * libunwind. With -v, both stacks that are not equal follow, as MODULE+ADDRESS.
+ * WORD is "equal", "incomplete" (the first walk ended early and reports this), "different" (the
+ * first walk has a frame that the other lacks, or reports an end that it has not reached), or
+ * "moved" if the thread ran in between. END is how the first walk ended. The other walk is by the
+ * project's own unwinder or, with -u, by libunwind. With -v, both stacks are printed if they are
+ * not equal, as MODULE+ADDRESS.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -45,8 +46,8 @@ static void print_stack(const char *title, const uint64_t *frames, struct unwind
 }
 
 /*
- * Ignore whether a frame was found by frame pointer. libunwind reports the frames next to a signal
- * frame with an address that is off by one.
+ * Compare frames without the mark "found by frame pointer". libunwind reports the frames next to a
+ * signal frame with an address that differs by one.
  */
 static bool is_same_frame(uint64_t mine, uint64_t theirs)
 {

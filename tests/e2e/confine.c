@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine UID PROGRAM [ARGUMENT...]: execute a program as a container's user would: with another
- * uid (if allowed), no capabilities, no_new_privs, and a seccomp filter that returns EPERM for the
- * calls that container runtimes refuse to a profiler: perf_event_open, ptrace,
- * process_vm_readv/writev, bpf.
+ * confine UID PROGRAM [ARGUMENT...]: exec a program as a container's user would run it: with
+ * another uid (if allowed), without capabilities, with no_new_privs, and with a seccomp filter that
+ * returns EPERM for the system calls that container runtimes refuse to a profiler: perf_event_open,
+ * ptrace, process_vm_readv/writev, bpf.
  */
 #include <errno.h>
 #include <grp.h>
@@ -25,7 +25,7 @@ static int die(const char *what)
 }
 
 /*
- * The filter does not check the architecture, because it is only for tests and no security
+ * The filter need not check the architecture, because it is only for tests and no security
  * boundary.
  */
 static int install_filter(void)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Fixtures of the end-to-end tests: the flamerun under test and a way to run it in a folder of its
+# Fixtures of the end-to-end tests: the flamerun under test, and a way to run it in a folder of its
 # own.
-# FLAMERUN: the program to test; default: the one in TEST_BUILD.
+# The environment variable FLAMERUN names the program to test; the default is the one in TEST_BUILD.
 import os
 import pathlib
 import shutil
@@ -16,9 +16,9 @@ import pytest
 import profiled
 
 
-# Marked tests also run with a sanitized flamerun, which preloads the same library (TEST_SANITIZED),
-# and as a user with fewer rights in a container (TEST_CONFINED). In these ways `make check` runs
-# only marked tests, `make check-all` runs all tests.
+# Tests with these marks also run with a sanitized flamerun, which preloads the unsanitized library
+# (TEST_SANITIZED), and as a user with fewer rights in a container (TEST_CONFINED). `make check`
+# runs only marked tests in these two ways, `make check-all` runs all tests.
 MARKS = {
     "confined": "what is claimed depends on rights, system calls or processes that a container lacks",
     "sanitized": "comes to code of flamerun's own, on a way that no other test goes as shortly",
@@ -38,12 +38,13 @@ def pytest_configure(config):
                  "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "DEBUGINFOD_URLS",
                  "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_MAXTIME"):
         os.environ.pop(name, None)
-    # A shell's background jobs and nohup(1) ignore these signals, and children inherit that.
+    # A shell's background jobs and nohup(1) ignore these signals, and children inherit ignored
+    # signals.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     config.home = tempfile.TemporaryDirectory(prefix="flamerun-home.")
-    # flamerun run by another user must be able to read the folder, too.
+    # Another user who runs flamerun must also be able to read the folder.
     os.chmod(config.home.name, 0o755)
     os.environ["HOME"] = config.home.name
     os.environ["SHELL"] = "/bin/sh"  # hints contain its name
@@ -51,8 +52,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """
-    Run the last files first: they contain the tests that wait, which then run beside many others.
-    The tests that are left for the end are short.
+    Run the last files first: they contain the tests that wait, which then run beside many other
+    tests. Short tests are left for the end.
     """
     items.sort(key=lambda item: item.path, reverse=True)
 
@@ -63,7 +64,9 @@ def pytest_unconfigure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def reachable(tmp_path_factory):
-    """Let other users pass the test folders' parents: two levels, three for parallel tests."""
+    """
+    Let other users enter the parents of the test folders: two levels, with parallel tests three.
+    """
     folder = tmp_path_factory.getbasetemp()
     while folder.stat().st_uid == os.geteuid() and folder != pathlib.Path(tempfile.gettempdir()):
         folder.chmod(0o755)
@@ -79,7 +82,7 @@ def flamerun():
 
 @pytest.fixture(scope="session")
 def flamerun_of_all(flamerun):
-    """A copy of flamerun for other users, who may have no access to the checkout."""
+    """Make a copy of flamerun for other users, who may have no access to the checkout."""
     with tempfile.TemporaryDirectory(prefix="flamerun-program.") as folder:
         os.chmod(folder, 0o755)
         shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
@@ -88,7 +91,7 @@ def flamerun_of_all(flamerun):
 
 @pytest.fixture
 def run(flamerun, tmp_path):
-    """run(*words, **subprocess options) -> CompletedProcess, in tmp_path."""
+    """run(*words, **subprocess options) -> CompletedProcess of flamerun, run in tmp_path."""
 
     def call(*words, **options):
         options.setdefault("cwd", tmp_path)
@@ -110,7 +113,10 @@ def versions(tmp_path_factory):
 
 @pytest.fixture
 def logged(tmp_path, versions):
-    """logged(name, then="") -> a program that works, logs its name and arguments, runs @then."""
+    """
+    logged(name, then="") -> a program that works, appends its name and arguments to "log", and runs
+    @then.
+    """
     def make(name, then=""):
         path = tmp_path / name
         path.write_text(f'#!/bin/sh\n{versions} 4 >&2\necho {name} "$@" >>log\n{then}\n')
@@ -121,7 +127,7 @@ def logged(tmp_path, versions):
 
 @pytest.fixture
 def left(tmp_path, monkeypatch):
-    """left() -> the files in the folder for temporary files."""
+    """left() -> the files that are in the folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -131,8 +137,8 @@ def left(tmp_path, monkeypatch):
 @pytest.fixture
 def interrupt(tmp_path):
     """
-    interrupt(words, number, lines) -> status, stdout, stderr of a command in tmp_path. Once its log
-    has @lines lines, its process group gets the signal @number.
+    interrupt(words, number, lines) -> status, stdout and stderr of a command in tmp_path. When the
+    file "log" has @lines lines, the command's process group gets the signal @number.
     """
     def call(words, number, lines):
         with subprocess.Popen([*map(str, words)], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
@@ -149,7 +155,7 @@ def interrupt(tmp_path):
 
 @pytest.fixture(scope="session")
 def confined():
-    """Is no_new_privs set, so that no program changes privileges?"""
+    """Returns whether no_new_privs is set, so that no program can change privileges."""
     with open("/proc/self/status", encoding="ascii") as status:
         return any(line.split() == ["NoNewPrivs:", "1"] for line in status)
 
@@ -161,6 +167,6 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def short_folder():
-    """A folder with a short path, because a socket's path has at most 107 bytes."""
+    """A temporary folder with a short path, because the path of a socket has at most 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="flamerun-", dir="/tmp") as folder:
         yield folder

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The end-to-end tests once more, as a user in a container has flamerun: copied to where another uid
-# reads it, and confined (see confine.c). TEST_BUILD and CC come from the Makefile; an argument says which tests,
-# see tests/setup/pytest.sh.
+# Run the end-to-end tests once more in the situation of a user in a container: flamerun is copied
+# to where another uid can read it, and confined (see confine.c). TEST_BUILD and CC come from the
+# Makefile. An argument selects the tests, see tests/setup/pytest.sh.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,7 @@ ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"
 [ "$(id -u)" -ne 0 ] || chown -R "$uid:$uid" "$place"
 chmod 755 "$place"
 
-# The confinement is what is tested: prove that it is there.
+# Prove that the confinement is in effect, because it is what is tested.
 "$place/confine" "$uid" sh -c 'grep -q "^Seccomp:.2" /proc/self/status &&
 	grep -q "^CapEff:.0000000000000000" /proc/self/status && [ "$(id -u)" -ne 0 ]'
 

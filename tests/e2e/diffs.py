@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs to compare: recorded ones, and generated ones whose true differences are known.
-# goldens/diff_NAME.txt.xz has a line for each stack: the stack, a tab, then for each run with the
-# stack its number and (if not 1) the count. "versions": 60 runs of 2 seconds of
-# tests/targets/versions.c, then 60 whose tenth() is 15 % slower. "cc1plus": 20 runs of a compiler,
-# the innermost four frames.
+# Runs to compare: recorded runs, and generated runs whose true differences are known.
+# goldens/diff_NAME.txt.xz has a line for each stack: the stack, a tab, then for each run that has
+# the stack its number and (if not 1) the count. "versions" has 60 runs of 2 seconds of
+# tests/targets/versions.c, then 60 runs in which tenth() is 15 % slower. "cc1plus" has 20 runs of a
+# compiler, of which only the innermost four frames are kept.
 import lzma
 import math
 import pathlib
@@ -13,7 +13,7 @@ import random
 GOLDENS = pathlib.Path(__file__).parent / "goldens"
 RECORDED = {"versions": 120, "cc1plus": 20}
 
-# Stacks below main() of tests/targets/versions.c, each with its share in percent.
+# The stacks below main() of tests/targets/versions.c, each with its true share in percent.
 SHARES = {
     "read_input;parse;work_[i];spin_[i]": 20, "read_input;scan;work_[i];spin_[i]": 10,
     "plan;order;work_[i];spin_[i]": 15, "plan;choose;work_[i];spin_[i]": 5, "plan;work_[i];spin_[i]": 5,
@@ -21,12 +21,12 @@ SHARES = {
     "write_output;pack;work_[i];spin_[i]": 8, "small_a;work_[i];spin_[i]": 1,
     "small_b;work_[i];spin_[i]": 2, "small_c;work_[i];spin_[i]": 3, "small_d;work_[i];spin_[i]": 4,
     "small_e;work_[i];spin_[i]": 5}
-# Relative deviation from run to run: of a whole run, and of each function in it.
+# Relative standard deviation from run to run: of the length of a run, and of each function in it.
 RUNS_VARY, FUNCTIONS_VARY = 0.02, 0.01
 
 
 def recorded(name, folder):
-    """Files of folded stacks, one for each run."""
+    """Write files of folded stacks, one for each recorded run, and return their paths."""
     runs = [[] for _ in range(RECORDED[name])]
     with lzma.open(GOLDENS / f"diff_{name}.txt.xz", "rt") as lines:
         for line in lines:
@@ -41,7 +41,10 @@ def recorded(name, folder):
 
 
 def toss(draw, mean):
-    """A random count with this mean: Poisson-distributed, above 60 approximated by a normal one."""
+    """
+    A Poisson-distributed random count with this mean; above 60 a normal distribution approximates
+    it.
+    """
     if mean > 60:
         return max(0, round(draw.gauss(mean, math.sqrt(mean))))
     count, left = 0, draw.expovariate(1)
@@ -52,7 +55,10 @@ def toss(draw, mean):
 
 
 def made(path, draw, samples, factors=None):
-    """A run of @samples, in which functions take a multiple of their usual time."""
+    """
+    Write a run of @samples samples, in which functions take a multiple @factors of their usual
+    time.
+    """
     whole = math.exp(draw.gauss(0, RUNS_VARY))
     with path.open("w") as out:
         for stack, share in SHARES.items():
@@ -67,7 +73,7 @@ def made(path, draw, samples, factors=None):
 
 
 def two_sides(folder, seed, runs, samples, factors):
-    """Make @runs runs of an old and of a new version; returns the words for flamerun diff."""
+    """Make @runs runs each of an old and of a new version. Returns the words for flamerun diff."""
     draw = random.Random(seed)
     old = [made(folder / f"old-{i}.folded", draw, samples) for i in range(runs)]
     new = [made(folder / f"new-{i}.folded", draw, samples, factors) for i in range(runs)]

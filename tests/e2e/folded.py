@@ -4,15 +4,15 @@
 import math
 import re
 
-# Whether a sample is in a function is a random variable; allow this many standard deviations.
+# Whether a sample is in a function is a random variable: allow this many standard deviations.
 SIGMAS = 5
-# The kernel delivers CPU timers at its tick. Above this rate, samples are overruns that repeat the
-# same stack, so they do not make a share more certain.
+# The kernel delivers CPU timers at its timer tick. Samples above this rate are overruns that repeat
+# a stack, so they do not make a share more certain.
 TICK_HZ = 250
 
 
 class Folded:
-    """The stacks of one folded file: tuples of names, outermost first, with weights."""
+    """The stacks of one folded file: tuples of names (outermost first), with weights."""
 
     def __init__(self, text):
         self.stacks = []
@@ -26,11 +26,14 @@ class Folded:
         return sum(weight for _, weight in self.stacks)
 
     def where(self, condition):
-        """Weight of the stacks (tuples) for which @condition holds."""
+        """The weight of the stacks (tuples of names) for which @condition holds."""
         return sum(weight for stack, weight in self.stacks if condition(stack))
 
     def below(self, name):
-        """Weight of all samples with @name anywhere on the stack; recursion counts once."""
+        """
+        The weight of all samples with @name anywhere on the stack. A recursive function counts
+        once.
+        """
         return self.where(lambda stack: name in stack)
 
     def self(self, name):
@@ -43,9 +46,9 @@ class Folded:
 
 def distinct(rate_hz):
     """
-    The share of samples, by weight, that are independent. Above the tick's rate the kernel delivers
-    samples only at its tick, and on a busy machine not at each tick; the samples then have more
-    weight.
+    The fraction of samples, by weight, that are independent. Above the rate of the kernel's timer
+    tick, samples are delivered only at a tick, and on a busy machine not at each tick. The samples
+    then have more weight.
     """
     return 1 if rate_hz <= TICK_HZ else TICK_HZ / rate_hz / 2
 
@@ -55,7 +58,7 @@ def assert_share(folded, weight, expected, looks, what):
     Assert that @weight is the share @expected (0 to 1) of @folded's total, within 5 sigma of @looks
     independent samples. A share of half or one and a half times @expected must be at least 10 sigma
     away, otherwise the test has too few samples. Targets do a fixed amount of work, so leave enough
-    samples for a CPU that is half as fast again.
+    samples for a CPU that is one and a half times as fast.
     """
     assert looks > 0, "no samples\n" + folded.describe()
     sigma = math.sqrt(expected * (1 - expected) / looks)
@@ -68,9 +71,9 @@ def assert_share(folded, weight, expected, looks, what):
 
 def assert_truth(folded, truth, looks=1):
     """
-    Assert that every function of @truth (name -> CPU time) has its share of the samples below any
-    of them. The share @looks of the samples is independent. The smallest share follows from the
-    others, so it needs no minimum number of samples.
+    Assert that every function in @truth (name -> CPU time) has its share of the samples that are
+    below any of these functions. @looks is the fraction of the samples that are independent. The
+    smallest share follows from the others, so it needs no minimum number of samples.
     """
     weights = {name: folded.below(name) for name in truth}
     known = sum(weights.values())

@@ -11,12 +11,12 @@ import pytest
 
 KNOWN_MIN = 17
 
-# "class.method (file:line)", or "class.method (file)" without lines
+# "class.method (file:line)", or "class.method (file)" if the line is unknown.
 FUNCTION = re.compile(r"^(\S+) \(([^():]*)(?::(\d+))?\)$")
 
 
 def find_jdks():
-    """{version: java} of JDKs that also have a javac."""
+    """{version: path of java} of the JDKs that also have a javac."""
     found = {}
     for java in [os.environ["TEST_JAVA"]] if "TEST_JAVA" in os.environ else sorted(
             glob.glob("/usr/lib/jvm/*/bin/java")):
@@ -33,7 +33,7 @@ JDKS = find_jdks()
 
 
 def each(first=KNOWN_MIN):
-    """Test parameters: the versions of the JDKs from @first on."""
+    """Test parameters: the versions of the installed JDKs, from @first on."""
     return [version for version in sorted(JDKS) if version >= first] or [
         pytest.param(0, marks=pytest.mark.skip(f"no JDK {first} or later"))]
 

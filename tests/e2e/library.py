@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Compile programs that link libflameprof, in every way that it can be linked, and run them.
-# TEST_BUILD: the build folder, from the Makefile.
+# Compile programs that link libflameprof, in every way in which it can be linked, and run them.
+# TEST_BUILD is the build folder; the Makefile sets it.
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,8 @@ SHARED = profiled.BUILD / "libflameprof.so.1"
 ARCHIVE = profiled.BUILD / "libflameprof.a"
 COMPILERS = {".c": "gcc", ".cc": "g++"}
 
-# Ways to link the library: as distributions link programs, and those the archive must support.
+# Ways to link the library: those in which distributions link programs, and those that the archive
+# must support.
 LINKS = {
     "shared": [f"-Wl,-rpath,{profiled.BUILD}", SHARED],
     "archive": [ARCHIVE],
@@ -24,7 +25,7 @@ LINKS = {
 
 
 def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, output=None):
-    """Build @source, a path or a target's name, into @folder; returns the program's path."""
+    """Build @source, a path or a target's name, into @folder. Returns the program's path."""
     source = pathlib.Path(source)
     if not source.is_absolute():
         source = profiled.TARGETS / source
@@ -32,13 +33,15 @@ def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, ou
     standard = ["-std=gnu11"] if source.suffix == ".c" and "-std=" not in " ".join(flags) else []
     command = (compiler or COMPILERS[source.suffix], *standard, "-D_GNU_SOURCE",
                f"-I{profiled.ROOT}", f"-I{HEADERS}", *flags, source, *LINKS[link], "-lpthread")
-    # Do not share programs compiled from sources in a test's own folder.
+    # Programs whose sources are in a test's own folder must not be shared with other tests.
     profiled.compile_once(command, program, source.parent == profiled.TARGETS)
     return program
 
 
 def plugin(folder, text):
-    """Compile a plugin from @text that contains the archive and exports nothing of it."""
+    """
+    Compile a plugin from @text. The plugin contains the archive and exports none of its symbols.
+    """
     flags = (*profiled.PLAIN, "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL")
     return build(write(folder, "plugin.c", text), folder, flags=flags, link="archive",
                  output="plugin.so")
@@ -52,7 +55,10 @@ def write(folder, name, text):
 
 
 def environment(**more):
-    """The tests' environment, with the flamerun under test on PATH and no settings of flamerun."""
+    """
+    The environment of the tests, with the flamerun under test in PATH and without settings of
+    flamerun.
+    """
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("FLAMERUN_", "LD_PRELOAD"))}
     env["PATH"] = f"{profiled.BUILD}:{env['PATH']}"
@@ -60,7 +66,7 @@ def environment(**more):
 
 
 def run(*command, cwd, env=None, status=0, timeout=120):
-    """Run a program in @cwd. It must end with @status and print nothing on stderr."""
+    """Run a program in @cwd. It must end with @status and print nothing to stderr."""
     result = subprocess.run([str(word) for word in command], cwd=cwd, env=env or environment(),
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             stdin=subprocess.DEVNULL, timeout=timeout, check=False)
@@ -70,7 +76,9 @@ def run(*command, cwd, env=None, status=0, timeout=120):
 
 
 def said(result):
-    """{name: value} of the lines "name value" of stdout; the last one of a name counts."""
+    """
+    {name: value} of the lines "name value" of stdout. If a name occurs twice, the last line counts.
+    """
     pairs = [line.split() for line in result.stdout.splitlines()]
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
 

@@ -15,7 +15,7 @@ import profiled
 FLAMELUA = profiled.BUILD / "flamelua"
 SCRIPTS = profiled.TARGETS / "lua"
 HEADERS = pathlib.Path("/usr/include/lua5.4/lua.h")
-# The emulator's command if flamelua is built for another CPU.
+# The command of the emulator, if flamelua is built for another CPU.
 EMULATOR = os.environ.get("TEST_EMULATOR", "").split()
 ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
 
@@ -26,7 +26,9 @@ needs_plain = pytest.mark.skipif(
 
 
 class Ended:
-    """The results of a run. Addresses and the program's name, which always differ, are replaced."""
+    """
+    The results of a run. Addresses and the program's name differ in each run, so they are replaced.
+    """
 
     def __init__(self, result, program):
         self.status = result.returncode
@@ -50,7 +52,10 @@ def run(program, *words, cwd, stdin="", prefix=(), env=None):
 
 
 def module(folder, name, source):
-    """Build a module for require() into @folder, of C code with `static int call(lua_State *)`."""
+    """
+    Build a module for require() into @folder, from C code that defines `static int call(lua_State
+    *)`.
+    """
     if not HEADERS.exists():
         pytest.skip("liblua5.4-dev is not installed")
     path = library.write(folder, f"{name}.c", f"""
@@ -70,7 +75,7 @@ def module(folder, name, source):
 
 
 def assert_same(*words, cwd, options=(), **more):
-    """Assert that @words give the same result with flamelua and lua5.4; returns flamelua's run."""
+    """Assert that @words have the same result with flamelua and lua5.4. Returns flamelua's run."""
     plain = run("lua5.4", *words, cwd=cwd, **more)
     ours = run(FLAMELUA, *options, *words, cwd=cwd, **more)
     assert ours.same() == plain.same()

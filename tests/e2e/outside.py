@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Start programs and sample them from outside.
+# Start programs and sample them from outside, by ptrace.
 import contextlib
 import os
 import pathlib
@@ -67,7 +67,7 @@ def need(tool):
         pytest.skip(f"no {tool} here")
 
 
-# Go's runtime walks the stack for main.callers on another stack, the system stack.
+# Go's runtime walks the stack for main.callers, and does so on another stack (the system stack).
 GO_SYSTEM_STACK = """package main
 
 import "runtime"
@@ -86,8 +86,8 @@ func main() {
 """
 
 
-# Like GO_SYSTEM_STACK, but in goroutines whose stacks have much higher addresses than threads'
-# stacks.
+# As GO_SYSTEM_STACK, but in goroutines whose stacks have much higher addresses than the stacks of
+# threads.
 GO_STACKS = """package main
 
 import "runtime"
@@ -131,7 +131,7 @@ def build_go(folder, flags=(), source=GO, with_c=False):
     return folder / "split"
 
 
-# Builds into which no library can be loaded: flags and compiler.
+# Kinds of programs into which no library can be loaded: compiler flags and compiler.
 BUILDS = {
     "static": (PLAIN + ("-static",), None),
     "static-pie": (PLAIN + ("-static-pie",), None),
@@ -141,7 +141,7 @@ BUILDS = {
 
 
 class Attached:
-    """The results of one flamerun -p: status, stderr, the folded profile."""
+    """The results of one run of flamerun -p: status, stderr, and the folded profile."""
 
     def __init__(self, result, path):
         self.status = result.returncode
@@ -151,7 +151,7 @@ class Attached:
 
 @contextlib.contextmanager
 def running(*command, **options):
-    """Run the program in the background; kill it at the end if it still runs."""
+    """Run the program in the background. At the end of the block kill it if it still runs."""
     options.setdefault("stdout", subprocess.PIPE)
     process = subprocess.Popen([str(word) for word in command], text=True, **options)
     try:
@@ -163,7 +163,7 @@ def running(*command, **options):
 
 
 def attach(folder, pid, *options, seconds=2):
-    """Run flamerun -p @pid for @seconds; its profile is written to @folder."""
+    """Run flamerun -p @pid for @seconds. It writes its profile to @folder."""
     out = pathlib.Path(folder) / "attached.folded"
     result = subprocess.run([FLAMERUN, "-v", "-p", str(pid), "-d", str(seconds), "-o", out,
                              *options], text=True, stderr=subprocess.PIPE, timeout=120, check=False)
@@ -172,7 +172,7 @@ def attach(folder, pid, *options, seconds=2):
 
 
 def background(folder, pid, *options):
-    """Start flamerun -p @pid; returns once it samples."""
+    """Start flamerun -p @pid. Returns once flamerun samples."""
     process = subprocess.Popen([FLAMERUN, "-p", str(pid), "-o", pathlib.Path(folder) / "b.folded",
                                 *options], text=True, stderr=subprocess.PIPE)
     line = process.stderr.readline()
@@ -182,13 +182,16 @@ def background(folder, pid, *options):
 
 
 def end_of(flamerun):
-    """Wait for a flamerun whose targets end: status, stderr."""
+    """Wait for a flamerun whose targets end by themselves. Returns its status and stderr."""
     _, stderr = flamerun.communicate(timeout=60)
     return flamerun.returncode, stderr
 
 
 def status_of(pid, name):
-    """The first number, or word, of the line @name in /proc/PID/status."""
+    """
+    The first word of the line @name in /proc/PID/status, e.g. a number; None if there is no such
+    line.
+    """
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(name + ":"):
             return line.split()[1]
@@ -200,7 +203,7 @@ def tracer_of(pid):
 
 
 def state_of(pid):
-    """The state letter; None if the process does not exist."""
+    """The letter of the process's state; None if the process does not exist."""
     try:
         return status_of(pid, "State")
     except (FileNotFoundError, ProcessLookupError):
@@ -208,7 +211,7 @@ def state_of(pid):
 
 
 def cpu_s(pid):
-    """CPU time of all threads of @pid in seconds, from schedstat."""
+    """The CPU time of all threads of @pid in seconds, from schedstat."""
     return sum(int((task / "schedstat").read_text().split()[0])
                for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
@@ -222,14 +225,15 @@ def wait_until(condition, seconds=60):
 
 def send(pid, number):
     """
-    Signal @pid and wait until the signal is not pending: a second one would be merged with it.
+    Send a signal to @pid and wait until the signal is no longer pending, because a second signal
+    would be merged with a pending one.
     """
     os.kill(pid, number)
     wait_until(lambda: not int(status_of(pid, "ShdPnd"), 16) & 1 << number - 1)
 
 
 def work(pid, seconds):
-    """Wait until @pid has used another @seconds of CPU time."""
+    """Wait until @pid has used @seconds more of CPU time."""
     start = cpu_s(pid)
     wait_until(lambda: cpu_s(pid) - start >= seconds, 120)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Read the data of flamerun's pictures. Written from the specification flamerun-svg(5) alone.
+# Read the data embedded in flamerun's pictures. This reader is written from the specification
+# flamerun-svg(5) alone.
 import base64
 import re
 import zlib
@@ -29,7 +30,10 @@ def signed(zigzag):
 
 
 def planes(column, count):
-    """Decode planes: the lowest bytes of all numbers, then the next bytes."""
+    """
+    Decode a column of numbers stored as planes: the lowest bytes of all numbers, then the next
+    bytes.
+    """
     assert count and len(column) % count == 0 and 1 <= len(column) // count <= 4
     return [sum(byte << 8 * i for i, byte in enumerate(column[at::count])) for at in range(count)]
 
@@ -50,7 +54,7 @@ def texts(column):
 
 
 def columns(path):
-    """{tag: bytes} of the columns of a picture."""
+    """{tag: bytes} of the columns in a picture."""
     data = re.search(r"<metadata [^>]*\bid=.flamerun.[^>]*>(.*?)</metadata>", path.read_text(), re.S)
     pieces = re.findall(r"<piece[^>]*>([^<]*)</piece>", data[1])
     raw = zlib.decompress(b"".join(map(base64.b64decode, pieces)))
@@ -86,7 +90,7 @@ class Picture:
         self.samples = list(self.old_samples() if OLD_TIMES in self.columns else self.new_samples())
 
     def new_samples(self):
-        """(time in microseconds, node, thread, weight, kind) by time."""
+        """(time in microseconds, node, thread, weight, kind) of the samples, in order of time."""
         count = list(numbers(self.columns[NUMBERS]))[SAMPLES]
         if not count:
             return
@@ -99,7 +103,10 @@ class Picture:
             yield time * tick, nodes[thread], thread, weight, kind
 
     def old_samples(self):
-        """(time, node, thread, weight, kind) in any order, of a picture from before version 1."""
+        """
+        (time, node, thread, weight, kind) of the samples, in any order, of a picture from before
+        version 1.
+        """
         time = node = 0
         for step, node_step, *others in zip(*(numbers(self.columns[tag]) for tag in (
                 OLD_TIMES, OLD_NODES, OLD_THREADS, OLD_WEIGHTS, OLD_KINDS))):
@@ -108,5 +115,5 @@ class Picture:
             yield time, node, *others
 
     def stacks(self):
-        """{(outermost, ..., innermost): weight}, like folded stacks."""
+        """{(outermost, ..., innermost): weight}, as folded stacks would have it."""
         return {path: weight for path, weight in zip(self.paths, self.weights) if weight}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Render pictures to pixels, two for each CSS pixel, by the programs that users view them with:
-# librsvg for SVG, poppler for PDF. PNG files are decoded here (8 bits, not interlaced, as flamerun
-# and librsvg write them).
+# Render pictures to pixels, two for each CSS pixel, with the programs that users view pictures
+# with: librsvg for SVG, poppler for PDF. PNG files are decoded here (8 bits, not interlaced, as
+# flamerun and librsvg write them).
 import itertools
 import operator
 import struct
@@ -24,8 +24,8 @@ class Pixels:
 
     def difference(self, other):
         """
-        Mean difference of all bytes, 0 to 255; 255 if the sizes differ by more than rounding.
-        Ignores the area below the boxes, where an SVG has help texts.
+        The mean difference of all bytes, 0 to 255; 255 if the sizes differ by more than rounding.
+        The area below the boxes is ignored, because an SVG has help texts there.
         """
         rows = min(self.height, other.height) - FOOTER
         if abs(self.width - other.width) > 2 or abs(self.height - other.height) > FOOTER:
@@ -38,8 +38,8 @@ class Pixels:
 
 def unfilter(kind, line, above, step):
     """
-    Undo the filter of one PNG line in place (PNG specification, clause 9), for each colour. A line
-    of zeros with filter 2 or 4 equals the line above, which is the usual case.
+    Undo the filter of one PNG line in place, for each colour channel (PNG specification, clause 9).
+    A line of zeros with filter 2 or 4 equals the line above, which is the usual case.
     """
     if kind in (2, 4) and not any(line):
         line[:] = above
@@ -56,7 +56,7 @@ def unfilter(kind, line, above, step):
 
 
 def along(mine, over, predict):
-    """Process a line from left to right, each byte by those before it."""
+    """Process a line from left to right. Each byte depends on those before it."""
     left = corner = 0
     for byte, up in zip(mine, over):
         left = byte + predict(left, up, corner) & 255
@@ -121,7 +121,7 @@ def output_of(*command):
 
 
 def read(path):
-    """The picture at @path (pathlib) as Pixels."""
+    """Render the picture at @path (pathlib) to Pixels."""
     if path.suffix == ".png":
         return from_png(path.read_bytes())
     if path.suffix == ".svg":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Decode and encode pprof profiles as in profile.proto, without a protobuf library.
+# Decode and encode pprof profiles by the rules of profile.proto, without a protobuf library.
 import gzip
 import pathlib
 import re
@@ -18,7 +18,7 @@ def varint(value):
 
 
 def fields(data):
-    """(number, value) of each field: an integer, or bytes."""
+    """(number, value) of each field of a message. The value is an integer, or bytes."""
     at = 0
 
     def number():
@@ -45,7 +45,7 @@ def fields(data):
 
 
 def numbers(value):
-    """The numbers of a repeated field: one, or packed ones."""
+    """The numbers of a repeated field, which is either one integer or packed numbers."""
     if isinstance(value, int):
         return [value]
     found, number, shift = [], 0, 0
@@ -59,7 +59,10 @@ def numbers(value):
 
 
 def message(*pairs):
-    """Encode a message from (number, integer, text, bytes, or list of integers to pack)..."""
+    """
+    Encode a message from pairs (field number, value): integer, text, bytes, or list of integers to
+    pack.
+    """
     out = b""
     for number, value in pairs:
         if isinstance(value, int):
@@ -74,7 +77,10 @@ def message(*pairs):
 
 
 class Profile:
-    """stacks: (names outermost first, values, labels); other fields as in profile.proto."""
+    """
+    A decoded profile. `stacks` has (names outermost first, values, labels); other fields are as in
+    profile.proto.
+    """
 
     def __init__(self, path):
         data = pathlib.Path(path).read_bytes()
@@ -142,7 +148,7 @@ class Profile:
 
 
 class Maker:
-    """Build a profile of addresses, or of names, as other profilers do."""
+    """Build a profile as other profilers do, of addresses or of names."""
 
     def __init__(self, *types):
         self.texts = [""]
@@ -166,12 +172,15 @@ class Maker:
         self.add(4, (1, ident), (2, mapping), (3, address))
 
     def function(self, ident, name):
-        """Add a function and a location of it, both with this id."""
+        """Add a function and a location for it. Both have the id @ident."""
         self.add(5, (1, ident), (2, self.text(name)), (3, self.text(name)))
         self.add(4, (1, ident), (4, message((1, ident))))
 
     def chain(self, ident, *places):
-        """Add a location with functions (name, file, line), each inlined in the one before."""
+        """
+        Add a location with several functions (name, file, line), each inlined into the one before
+        it.
+        """
         lines = []
         for name, file, line in reversed(places):
             if (name, file) not in self.functions:
@@ -186,7 +195,7 @@ class Maker:
                    for key, text in labels.items()))
 
     def period(self, kind, unit, period):
-        """Set the period and its type, which also becomes the default sample type."""
+        """Set the period and its type. This type also becomes the default sample type."""
         self.add(11, (1, self.text(kind)), (2, self.text(unit)))
         self.body += message((12, period), (14, self.text(kind)))
 
@@ -197,8 +206,8 @@ class Maker:
 
 def layout_of(program, name, debug=None):
     """
-    (file offset, address and size of the code's segment, address of @name, build-id). @debug: the
-    file with the symbols, if the program has none.
+    (file offset, address and size of the code's segment, address of @name, build-id) of a program.
+    @debug is the file that has the symbols, if the program has none.
     """
     def tool(*words, file=program):
         return subprocess.run([*words, file], stdout=subprocess.PIPE, text=True, check=True).stdout

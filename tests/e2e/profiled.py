@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Compile a program of tests/targets, run it under flamerun, and return its output and the profile.
-# TEST_BUILD: the build folder, from the Makefile.
+# TEST_BUILD is the build folder; the Makefile sets it.
 import concurrent.futures
 import functools
 import hashlib
@@ -25,17 +25,18 @@ TARGETS = ROOT / "tests" / "targets"
 LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
           "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
 
-# As distributions build: optimised, no frame pointers, with symbols, no debug information.
+# Flags as distributions use them: optimised, no frame pointers, with symbols, no debug information.
 PLAIN = ("-O2", "-fomit-frame-pointer")
 
-# Compiled programs of tests/targets, by a hash of the command. All processes of this run of pytest
-# share the folder (tests/setup/pytest.sh); without it, each process has its own.
+# Compiled programs of tests/targets, named by a hash of the command. All processes of one pytest
+# run share the folder (tests/setup/pytest.sh sets it); without the variable, each process has its
+# own.
 COMPILED_HERE = tempfile.TemporaryDirectory(prefix="flamerun-compiled.")
 COMPILED = pathlib.Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", COMPILED_HERE.name)) / "compiled"
 
 
 def compile_once(command, program, is_kept):
-    """Make @program by @command and -o. @is_kept: reuse the result of an equal command."""
+    """Make @program with @command and -o. If @is_kept, reuse the result of an equal command."""
     kept = COMPILED / hashlib.sha1(repr(command).encode()).hexdigest()
     if is_kept and kept.exists():
         shutil.copy(kept, program)
@@ -43,34 +44,35 @@ def compile_once(command, program, is_kept):
     subprocess.run([*command, "-o", program], check=True)
     if is_kept:
         COMPILED.mkdir(exist_ok=True)
-        # Another process or thread may compile the same program, so replace the file atomically.
+        # Another process or thread may compile the same program at the same time, so replace the
+        # file atomically.
         mine = f"{kept}.{threading.get_native_id()}"
         shutil.copy(program, mine)
         os.replace(mine, kept)
 
 
 def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
-    """Build tests/targets/@name (with suffix) into @folder; returns the path."""
+    """Build tests/targets/@name (with suffix) into @folder. Returns the program's path."""
     source = TARGETS / name
     program = pathlib.Path(folder) / (output or source.stem)
     compiler = compiler or ("g++" if source.suffix == ".cc" else "gcc")
     standard = ["-std=gnu11"] if source.suffix == ".c" else []
     command = (compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}",
                f"-I{ROOT}/arch/{os.uname().machine}", *flags, source, "-lpthread", "-ldl")
-    # Do not share programs that are compiled from a test's folder, or that have files beside them.
+    # Do not share programs whose source is in a test's folder, or that have files beside them.
     is_alike = source.parent == TARGETS and not any("/" in str(flag) or "split" in str(flag)
                                                     for flag in flags)
     compile_once(command, program, is_alike)
     return program
 
-# Go compiles its standard library once for each way to build; this cache keeps it for later runs.
+# Go compiles its standard library once for each kind of build. This cache keeps it for later runs.
 GO_ENVIRONMENT = {**os.environ, "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
 
 
 class Profiled:
     """
-    One run: status, stdout, stderr, the folded profile, the truth printed by the target, and the
-    share of samples that is independent.
+    The results of one run: status, stdout, stderr, the folded profile, the true distribution that
+    the target printed, and the fraction of samples that are independent.
     """
 
     def __init__(self, result, text, rate_hz, looks=1):
@@ -83,7 +85,7 @@ class Profiled:
 
     @property
     def truth(self):
-        """{function: ns} of the lines "function nanoseconds" of stdout."""
+        """{function: ns} from the lines "function nanoseconds" of stdout."""
         pairs = [line.split() for line in self.stdout.splitlines()]
         return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
@@ -93,31 +95,34 @@ class Profiled:
 
     @property
     def begin(self):
-        """The most samples that fall before main(): those of 20 ms, because machines differ."""
+        """The most samples that may fall before main(): those of 20 ms, because machines differ."""
         return 0.02 * self.rate_hz
 
     def assert_truth(self, truth=None):
-        """Assert that the functions have the shares of @truth, or those that the target printed."""
+        """
+        Assert that the functions have the shares of @truth or, without it, those that the target
+        printed.
+        """
         folded.assert_truth(self.folded, truth or self.truth, self.looks)
 
 
 @functools.lru_cache(maxsize=None)
 def has_events():
-    """Can flamerun use perf events here? root can, unless a sandbox forbids it."""
+    """Returns whether flamerun can use perf events here. root can, unless a sandbox forbids it."""
     return subprocess.run([BUILD / "flamerun", "-q", "--no-config", "--clock=perf", "-r", "10000", "-o", "/dev/null",
                            "--format", "folded", "--", "true"], check=False,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
-# From outside, some samples repeat a stack, because a sample is recorded only when its thread is
-# found running. At least this share of samples is independent, even on a busy machine.
+# From outside, some samples repeat a stack, because a sample is only recorded when its thread is
+# found running. At least this fraction of the samples is independent, even on a busy machine.
 OUTSIDE_LOOKS = 0.75
 
 
 def looks(count, is_outside=False):
     """
-    (rate, milliseconds as a word) for a target that computes, to get @count independent samples.
-    Perf events and sampling from outside need a quarter of the time that timers need.
+    (rate, milliseconds as a word) for a target that computes, so that @count independent samples
+    are taken. Perf events and sampling from outside need a quarter of the time that timers need.
     """
     if is_outside:
         return 997, str(math.ceil(count / OUTSIDE_LOOKS * 1000 / 997))
@@ -126,7 +131,9 @@ def looks(count, is_outside=False):
 
 
 def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
-    """Run @command under flamerun in @folder. @clock_hz: sample by elapsed time, at this rate."""
+    """
+    Run @command under flamerun in @folder. With @clock_hz, sample by elapsed time at this rate.
+    """
     out = pathlib.Path(folder) / "profile.folded"
     flamerun = BUILD / "flamerun"
     clock = ["-r", str(rate_hz)]
@@ -143,19 +150,25 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
 
 
 def crowd():
-    """How many times more programs want a CPU than two, the tests' usual load; at least 1."""
+    """
+    How much busier the machine is than in the tests' usual load of two programs per CPU; at least
+    1.
+    """
     minute, _, _, running, _ = pathlib.Path("/proc/loadavg").read_text(encoding="ascii").split()
     return max(1, max(float(minute), int(running.split("/")[0])) / (2 * os.cpu_count()))
 
 
-# `of_all` marks tests that cover the same code as their neighbours; only `make check-all` runs
+# `of_all` marks tests that cover the same code as the tests beside them. Only `make check-all` runs
 # them.
 IS_ALL = bool(os.environ.get("TEST_ALL"))
 of_all = pytest.mark.skipif(not IS_ALL, reason="make check-all has it")
 
 
 def side_by_side(call, ways):
-    """[@call(way) for each of @ways], called in parallel; for programs that use little CPU time."""
+    """
+    [@call(way) for each of @ways], with the calls in parallel. For programs that use little CPU
+    time.
+    """
     with concurrent.futures.ThreadPoolExecutor(len(ways)) as pool:
         return list(pool.map(call, ways))
 

@@ -11,7 +11,7 @@ import pytest
 
 import profiled
 
-# The distribution's Python, by the path with its version.
+# The distribution's Python, by its real path, which contains the version.
 PYTHON = os.path.realpath("/usr/bin/python3")
 
 
@@ -23,7 +23,7 @@ def version_of(python):
 
 
 # All CPython versions that are installed, oldest first: the distribution's, and those of pyenv in
-# the user's home, because $HOME is a folder of the tests.
+# the user's home. $HOME is not used, because it is a folder of the tests.
 HOME = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir)
 ALL = sorted((str(path) for path in (*pathlib.Path("/usr/bin").glob("python3.*"),
                                      *HOME.glob(".pyenv/versions/3.*/bin/python3"))
@@ -42,18 +42,21 @@ FUNCTION = re.compile(r"^(.+) \(([^()]*):(\d+)\)$")
 
 
 def functions(stack):
-    """The Python functions of a stack, outermost first: (name, file)."""
+    """(name, file) of the Python functions in a stack, outermost first."""
     return [match.group(1, 2) for match in map(FUNCTION.match, stack) if match]
 
 
 def is_part(wanted, stack):
-    """Are the names @wanted in @stack in this order, perhaps with others between them?"""
+    """
+    Returns whether the names @wanted are in @stack in this order, possibly with others between
+    them.
+    """
     names = iter(name for name, _ in functions(stack))
     return all(name in names for name in wanted)
 
 
 def weight_of(folded, *wanted):
-    """The weight of all stacks with the names @wanted in this order."""
+    """The weight of all stacks that have the names @wanted in this order."""
     return folded.where(lambda stack: is_part(wanted, stack))
 
 
@@ -65,6 +68,6 @@ def script(folder, text, name="script.py"):
 
 
 def profile(folder, *words, options=(), clock_hz=300, python=PYTHON, env=None):
-    """Run @words by Python under flamerun, at a rate at which a busy machine drops nothing."""
+    """Run Python with @words under flamerun, at a rate at which a busy machine drops no samples."""
     return profiled.profile(folder, python, *words, clock_hz=clock_hz,
                             options=list(options), env=env)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# redis from Debian's redis-tools, because the package redis-server would start a daemon. Server and
-# benchmark are one binary, which acts according to the name it is called by.
+# redis from Debian's package redis-tools, because the package redis-server would start a daemon.
+# Server and benchmark are one binary, which acts according to the name by which it is called.
 import pathlib
 import shutil
 

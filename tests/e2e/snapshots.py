@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Start programs with FLAMERUN_SNAPSHOT, which draw a picture of themselves at a signal, and send
-# the signal.
+# Start programs with FLAMERUN_SNAPSHOT set, which makes them draw a picture of themselves at a
+# signal, and send them the signal.
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ import library
 
 PYTHON = "/usr/bin/python3"
 class Program:
-    """A program with the library preloaded; it is killed at the end of the block."""
+    """A program with the library preloaded. It is killed at the end of the block."""
 
     def __init__(self, folder, *command, settings, preload=True, **env):
         self.folder = pathlib.Path(folder)
@@ -37,7 +37,7 @@ class Program:
         self.process.stdout.close()
 
     def reads(self):
-        """Read a line of the program's output. After it the library has started."""
+        """Read a line of the program's output. Once a line was read, the library has started."""
         return self.process.stdout.readline().decode().strip()
 
     def ask(self, number=signal.SIGUSR2, pid=None):
@@ -58,7 +58,9 @@ def wait_for(condition, timeout_s=30):
 
 
 def connected(path):
-    """Connect to a server's Unix socket, whose file exists a moment before the server listens."""
+    """
+    Connect to a server's Unix socket. The socket's file exists a moment before the server listens.
+    """
     def client():
         new = socket.socket(socket.AF_UNIX)
         try:
@@ -71,14 +73,16 @@ def connected(path):
 
 
 def timers_of(program):
-    """The threads that the program's timers signal; not empty while a snapshot is taken."""
+    """
+    The threads that the program's timers signal. There are some only while a snapshot is taken.
+    """
     text = pathlib.Path(f"/proc/{program.process.pid}/timers").read_text()
     return re.findall(r"notify: signal/tid\.(\d+)", text)
 
 
 def ask_until(program, condition):
     """
-    Ask for a snapshot until @condition() is true. A request that arrives during a snapshot is
+    Ask for snapshots until @condition() is true. A request that arrives during a snapshot is
     refused with a line on stderr.
     """
     def is_taken():
@@ -90,7 +94,10 @@ def ask_until(program, condition):
 
 
 def picture(program, pattern="*.folded"):
-    """The stacks of the only picture. It is complete, because pictures appear by rename."""
+    """
+    The stacks of the only picture. The picture is complete as soon as it exists, because it appears
+    by rename.
+    """
     path = wait_for(lambda: list(program.folder.glob(pattern)))
     assert len(path) == 1
     return library.stacks(path[0])

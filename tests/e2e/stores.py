@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# ClickHouse servers for tests, and a proxy that fails as requested.
+# ClickHouse servers for the tests, and a proxy that fails as a test requests.
 import http.client
 import http.server
 import os
@@ -19,7 +19,7 @@ SCRIPT = pathlib.Path(__file__).parent.parent / "setup" / "clickhouse.sh"
 
 
 def why_not():
-    """Why tests cannot run servers; None if they can."""
+    """The reason why tests cannot run servers; None if they can."""
     if not profiled.IS_ALL:
         return "ClickHouse is started by make check-all, or with TEST_ALL=1"
     if not shutil.which("clickhouse-server"):
@@ -28,7 +28,7 @@ def why_not():
 
 
 class Servers:
-    """@count servers on loopback, until the end of the with block."""
+    """@count servers on the loopback interface, which run until the end of the with block."""
 
     def __init__(self, count, users=None):
         self.folder = tempfile.mkdtemp(prefix="flamerun-clickhouse.", dir="/tmp")
@@ -43,7 +43,7 @@ class Servers:
 
     def script(self, *words):
         environment = dict(os.environ, **({"USERS": str(self.users)} if self.users else {}))
-        # The server inherits open files, so do not give it the pipes of the tests.
+        # The server would inherit open files, so do not let it have the pipes of the tests.
         subprocess.run([SCRIPT, words[0], self.folder, *map(str, words[1:])], check=True, timeout=120,
                        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
@@ -121,10 +121,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Failing(http.server.ThreadingHTTPServer):
     """
-    A proxy in front of the server at port @behind (None: no server). decide(query) returns None:
-    pass it on; (status, bytes): answer this; "hang"; "close"; "lose the answer": pass it on and
-    close; "half": pass half of the rows on and close. @certificate: a file with certificate and
-    key, for https.
+    A proxy in front of the server at port @behind (None: no server). decide(query) returns what to
+    do: None: forward the query; (status, bytes): answer this; "hang"; "close"; "lose the answer":
+    forward the query and close; "half": forward half of the rows and close. @certificate is a file
+    with certificate and key, for https.
     """
     daemon_threads = True
 

@@ -15,7 +15,7 @@ INTERRUPT, QUIT, SUSPEND = b"\x03", b"\x1c", b"\x1a"
 
 
 def wait_until_it_reads(pid, program, seconds=60):
-    """Wait until @pid executes @program and sleeps; the program prints nothing at its start."""
+    """Wait until @pid has exec'd @program and sleeps. The program prints nothing when it starts."""
     limit = time.monotonic() + seconds
     while os.readlink(f"/proc/{pid}/exe") != program or outside.state_of(pid) != "S":
         assert time.monotonic() < limit, f"{pid} does not wait in {program}"
@@ -24,7 +24,7 @@ def wait_until_it_reads(pid, program, seconds=60):
 
 class Job:
     """
-    The master side of the terminal, and the shell's reports of its job: "stopped N", "exit N",
+    The master side of the terminal, and the shell's reports on its job: "stopped N", "exit N",
     "signal N". The job's stdout is a pipe; stdin and stderr are the terminal.
     """
 
@@ -44,7 +44,7 @@ class Job:
         self.text = {self.out: "", self.news: ""}
 
     def line(self, source, seconds=60):
-        """The next line from self.out or self.news."""
+        """The next line from @source, which is self.out or self.news."""
         limit = time.monotonic() + seconds
         while "\n" not in self.text[source]:
             left = limit - time.monotonic()
@@ -79,7 +79,7 @@ class Job:
         os.write(self.master, key)
 
     def order(self, word):
-        """Tell the shell to continue its job; returns when it has the terminal again."""
+        """Order the shell to continue its job. Returns when the job has the terminal again."""
         os.write(self.orders, word.encode() + b"\n")
         assert self.reported() == "continued"
 
@@ -99,7 +99,7 @@ class Job:
 def shell(command, job_out, news, orders):
     """
     Run one job as session leader, in the foreground whenever the job runs. The order "fg" continues
-    the job's process group, any other order only its first process.
+    the whole process group of the job, any other order only its first process.
     """
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Walks of sleeping threads from pc and sp alone, compared with walks from all registers: in
-# asleep.c, built in many ways, and in installed programs.
+# Compare walks of sleeping threads that know only pc and sp with walks that know all registers: in
+# tests/targets/asleep.c, built in many ways, and in installed programs.
 import collections
 import os
 import shutil
@@ -35,7 +35,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def looker(tmp_path_factory):
-    """Compile asleep.c, which compares the two walks of each thread."""
+    """Compile tests/e2e/asleep.c, which compares the two walks of each thread."""
     program = tmp_path_factory.mktemp("looker") / "asleep"
     arch = profiled.ROOT / "arch" / os.uname().machine
     packages = ["cairo", "libelf", "liblzma", "inih"]
@@ -49,7 +49,7 @@ def looker(tmp_path_factory):
 
 
 def look(looker, pid, *options):
-    """{word: number of threads} of the results that asleep.c prints, one for each thread."""
+    """{word: number of threads} of the results that asleep.c prints, one line for each thread."""
     result = subprocess.run([looker, *options, str(pid)], text=True, check=True,
                             stdout=subprocess.PIPE, timeout=60)
     return collections.Counter(line.split()[1] for line in result.stdout.splitlines())
@@ -72,11 +72,11 @@ def assert_shapes(looker, program, compiler, *words):
         oracle = look(looker, process.pid, "-u")
         os.killpg(process.pid, signal.SIGKILL)
     assert words["equal"] + words["incomplete"] == threads + 1, words
-    # No walk from pc and sp has a frame that is not in libunwind's stack.
+    # No walk from pc and sp may have a frame that libunwind's stack lacks.
     assert oracle["different"] == 0, oracle
-    # Calls that save the frame pointer may be lost in these shapes: two with frames of variable
-    # size, one where words on the stack look like return addresses, and exception handlers that gcc
-    # places apart from their functions.
+    # In these shapes, calls that save the frame pointer may be lost: two shapes with frames of
+    # variable size, one in which words on the stack look like return addresses, and exception
+    # handlers that gcc places apart from their functions.
     lost = 27 + (9 if compiler == "g++" else 0)
     assert words["incomplete"] <= lost, words
 
@@ -84,7 +84,7 @@ def assert_shapes(looker, program, compiler, *words):
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "g++", "clang++"])
 def test_shapes_of_frames(tmp_path, looker, compiler, build):
-    """Walks are correct, also if the stacks have words that look like return addresses."""
+    """Walks are correct even if the stacks have words that look like return addresses."""
     language = ("-x", "c++") if compiler.endswith("+") else ("-std=gnu11",)
     program = tmp_path / "asleep"
     outside.need(compiler)

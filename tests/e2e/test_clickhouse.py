@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A store of two real servers: each profile that is pushed can be read once, even if a server dies;
-# symbols that are pushed name earlier samples; queries return what they select.
+# A store of two real servers. Each profile that was pushed can be read once, even if a server dies;
+# symbols that were pushed also name earlier samples; queries return the profiles that they select.
 import os
 import pathlib
 import random
@@ -35,7 +35,7 @@ def spool(tmp_path, monkeypatch):
 
 @pytest.fixture
 def store(servers, request):
-    """The address of a database of this test's own, on both servers."""
+    """The address of a database that only this test uses, on both servers."""
     name = "".join(c if c.isalnum() else "_" for c in request.node.name)[:60]
     return f"clickhouse://{servers.host(0)},{servers.host(1)}/t_{name}"
 
@@ -45,7 +45,9 @@ def database(store):
 
 
 def write_profiles(folder, count, stacks=300, seed=1):
-    """(files, weight of all): different profiles with stacks in common."""
+    """
+    Write different profiles that have some stacks in common. Returns (files, sum of their weights).
+    """
     chance = random.Random(seed)
     paths, weight = [], 0
     for number in range(count):
@@ -66,7 +68,10 @@ def folded(run, tmp_path, selection):
 
 
 def test_what_goes_in_comes_out(run, tmp_path, store):
-    """The store adds profiles as merge does, selected by labels, for a picture and a table."""
+    """
+    The store adds profiles up as `flamerun merge` does, selected by labels, for a picture and for a
+    table.
+    """
     files, weight = write_profiles(tmp_path, 6)
     for number, path in enumerate(files):
         pushed = run("push", store, path, "--label", "service=api", "--label", f"version={number % 2}",
@@ -88,7 +93,10 @@ def test_what_goes_in_comes_out(run, tmp_path, store):
 
 
 def test_a_run_and_its_waits(run, tmp_path, store):
-    """A run's graph read from the store equals that of its other outputs, with waits and lines."""
+    """
+    The graph of a run that is read from the store equals the run's other outputs, including waits
+    and lines.
+    """
     program = compile_target("split.c", tmp_path, PLAIN)
     result = run("-o", "run.pb.gz", "-o", store, "--label", "version=7", "--", program, "400")
     assert result.returncode == 0 and "pushed 1 profile" in result.stderr, result.stderr
@@ -110,7 +118,7 @@ def test_what_runs_already(run, tmp_path, store):
 
 
 def test_what_is_written_so_far_is_not_pushed(run, flamerun, tmp_path, store):
-    """A store gets a run once, however often other outputs are written during the run."""
+    """A store gets each run once, however many times other outputs are written during the run."""
     program = compile_target("split.c", tmp_path, PLAIN)
     with subprocess.Popen([flamerun, "-o", "run.folded", "-o", store, "--", program, "1000000"],
                           cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
@@ -137,7 +145,7 @@ def test_the_same_push_twice_counts_once(run, tmp_path, store):
                                    "INSERT INTO {}.weights", "INSERT INTO {}.profiles",
                                    "SELECT attempt, uniqExact"])
 def test_what_fails_in_between_is_done_again(run, tmp_path, servers, request, query, what):
-    """Rows of a failed attempt do not count; push repeats the attempt."""
+    """Rows of an attempt to push that failed do not count. push repeats the attempt."""
     name = f"f_{abs(hash(request.node.name)) % 10 ** 12}"
     files, weight = write_profiles(tmp_path, 4)
     decide = Once(query.format(name), what)
@@ -154,7 +162,7 @@ def test_what_fails_in_between_is_done_again(run, tmp_path, servers, request, qu
 
 
 def test_what_waits_is_sent_by_the_next_push(run, tmp_path, servers, store, spool):
-    """Profiles for a server that is down wait in a private folder until the next push."""
+    """If a server is down, profiles for it wait in a private folder until the next push."""
     files, weight = write_profiles(tmp_path, 8)
     servers.kill(1)
     try:
@@ -189,7 +197,7 @@ def test_a_damaged_file_of_the_spool_is_set_aside(run, tmp_path, servers, store,
 
 
 def test_a_server_dies_in_mid_insert(run, flamerun, tmp_path, servers, store):
-    """A server is killed while it inserts, and started again: all totals are exact."""
+    """If a server is killed while it inserts rows, and started again, all totals are exact."""
     files, weight = write_profiles(tmp_path, 60, stacks=2000)
     for moment in range(3):
         with subprocess.Popen([flamerun, "push", store, *files[moment * 20:moment * 20 + 20], "--label",
@@ -218,7 +226,9 @@ def test_a_client_dies_in_mid_push(run, flamerun, tmp_path, store):
 
 
 def test_many_push_at_once(run, flamerun, tmp_path, store):
-    """Several processes push the same files at once, before the tables exist."""
+    """
+    Several processes push the same files at once, before the tables exist. Each file counts once.
+    """
     files, weight = write_profiles(tmp_path, 12)
     clients = [subprocess.Popen([flamerun, "push", store, *files, "--label", "service=x"],
                                 stderr=subprocess.PIPE, text=True) for _ in range(5)]
@@ -229,7 +239,7 @@ def test_many_push_at_once(run, flamerun, tmp_path, store):
 
 
 def test_one_server_more(run, tmp_path, servers, store):
-    """A profile pushed to one server and again to two counts once."""
+    """A profile that is pushed to one server and then to both counts once."""
     files, weight = write_profiles(tmp_path, 10)
     alone = f"clickhouse://{servers.host(0)}/{database(store)}"
     assert run("push", alone, *files, "--label", "service=x").returncode == 0
@@ -239,7 +249,10 @@ def test_one_server_more(run, tmp_path, servers, store):
 
 
 def test_rates_that_differ(run, tmp_path, store):
-    """Times are added in nanoseconds; other counts are not added to them."""
+    """
+    Times are added in nanoseconds, also of profiles with different rates. Other counts are not
+    added to times.
+    """
     program = compile_target("split.c", tmp_path, PLAIN)
     for rate in (100, 250):
         run("-r", rate, "-o", f"{rate}.pb.gz", "--", program, "400")
@@ -255,7 +268,7 @@ def test_rates_that_differ(run, tmp_path, store):
 
 @pytest.mark.parametrize("each", (1, 3_000_000), ids=("small", "beyond-32-bits"))
 def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
-    """diff gives the same for two selections as for the hosts' files."""
+    """diff of two selections from the store equals diff of the files of these hosts."""
     chance = random.Random(5)
     sides = ([], [])
     for version in (0, 1):
@@ -271,10 +284,10 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
     assert told.returncode == 0, told.stderr
     assert told.stdout == run("diff", *sides[0], "--", *sides[1]).stdout
     assert "slower" in told.stdout and "6 old runs and 6 new" in told.stdout
-    # With one host for each version, the servers compute sums.
+    # If each version has one host, the servers compute the sums.
     assert (run("diff", f"{store}?version=0&host=c", f"{store}?version=1&host=c").stdout ==
             run("diff", sides[0][2], sides[1][2]).stdout)
-    # A profile may belong to both versions.
+    # One profile may belong to both versions.
     both = [tmp_path / f"both{host}.folded" for host in "abcdef"]
     for pair in zip(*sides, both):
         assert run("merge", "-q", *pair[:2], "-o", pair[2]).returncode == 0
@@ -286,7 +299,7 @@ def test_versions_are_compared_by_hosts(run, tmp_path, store, each):
 
 
 def test_symbols_are_pushed_once(run, tmp_path, store, servers):
-    """Pushed symbols name the samples of a stripped program with the same build-id."""
+    """Pushed symbols give names to the samples of a stripped program that has the same build-id."""
     program = compile_target("split.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
     whole = tmp_path / "whole"
     shutil.copy(program, whole)
@@ -304,7 +317,7 @@ def test_symbols_are_pushed_once(run, tmp_path, store, servers):
     assert total(named) == total(unnamed)
     for function in ("light", "heavy"):
         assert function in named, named
-    # The names also apply to a profile that was written without the symbols.
+    # The names also apply to a profile that was written when the symbols were missing.
     assert run("push", f"{store}2", "run.pb.gz", "--label", "service=split").returncode == 0
     assert run("push", f"{store}2", "--symbols", whole).returncode == 0
     assert "heavy" in folded(run, tmp_path, f"{store}2")
@@ -317,7 +330,7 @@ def test_symbols_of_what_has_none(run, tmp_path, store):
 
 
 def test_a_day_is_dropped(run, tmp_path, servers, store):
-    """The manual's command drops a day from all tables; the rest stays complete."""
+    """The command in the manual deletes a day from all tables. All other days stay complete."""
     files, _ = write_profiles(tmp_path, 2)
     for day, path in zip(("2026-02-01", "2026-02-02"), files):
         run("push", store, path, "--label", "service=x", "--label", f"start={day}T12:00")
@@ -328,7 +341,7 @@ def test_a_day_is_dropped(run, tmp_path, servers, store):
 
 
 def existing(servers, store):
-    """The (server, table) pairs that exist: a server without profiles has none."""
+    """The (server, table) pairs that exist. A server that has no profiles has no tables."""
     return [(number, table) for number in (0, 1) for [table] in
             servers.ask(number, f"SELECT name FROM system.tables WHERE database = '{database(store)}'")]
 
@@ -348,7 +361,10 @@ HOSTILE = ["it's", "back\\slash", "\\'", "'; DROP TABLE x --", "new\nline", "tab
 
 
 def test_labels_are_any_text(run, tmp_path, store):
-    """Any text can be a label and selects only its profiles; so can names of functions."""
+    """
+    Any text can be a label and selects only its own profiles. Names of functions can be any text
+    too.
+    """
     for number, text in enumerate(HOSTILE):
         path = tmp_path / f"{number}.folded"
         name = text.replace(";", ":").replace("\n", " ").replace("\t", " ").replace("\x01\x7f", "  ")
@@ -363,7 +379,7 @@ def test_labels_are_any_text(run, tmp_path, store):
 
 
 def test_every_byte_of_a_literal(run, servers, store):
-    """The server reads the text of a selection in a query as the same bytes."""
+    """The server must read the text of a selection in a query as exactly the same bytes."""
     chance = random.Random(3)
     texts = [bytes(range(1, 256))] + [
         bytes(chance.choice(b"\\'x0n\n\xc3 ") for _ in range(chance.randint(1, 80))) for _ in range(20)]
@@ -384,7 +400,10 @@ USERS = """<yandex><profiles><default></default></profiles><users>
 
 
 def test_who_may(run, tmp_path, monkeypatch):
-    """Passwords come from variables or a private netrc file, and messages never contain them."""
+    """
+    Passwords are read from environment variables or a private netrc file. Messages never contain
+    them.
+    """
     users = tmp_path / "users.xml"
     users.write_text(USERS)
     [path], weight = write_profiles(tmp_path, 1)
@@ -413,7 +432,7 @@ def test_who_may(run, tmp_path, monkeypatch):
 
 
 def certificate(folder, of):
-    """A file with a self-signed certificate for @of and its key."""
+    """Write a file with a self-signed certificate for @of and its key."""
     path = folder / f"{of.replace(':', '-')}.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
                     "/CN=x", "-addext", f"subjectAltName={of}", "-keyout", path, "-out", f"{path}.one"],
@@ -423,7 +442,7 @@ def certificate(folder, of):
 
 
 def test_by_https(run, tmp_path, servers, monkeypatch):
-    """A server with a wrong certificate gets no query, and one line of stderr says so."""
+    """A server with a wrong certificate gets no query, and one line on stderr says so."""
     [path], weight = write_profiles(tmp_path, 1)
     right, wrong = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:other.example")
 

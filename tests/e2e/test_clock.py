@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# --clock: sample by perf events, faster than the kernel's tick. Tests the number of samples, the
-# time in the kernel, that the program is not affected, and the messages if perf events are refused.
+# The option --clock: sample by perf events, faster than the kernel's timer tick. These tests check
+# the number of samples, the time in the kernel, that the program is not affected, and the messages
+# if perf events are refused.
 import pathlib
 import re
 import shutil
@@ -16,7 +17,7 @@ PARANOID = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
 
 @pytest.fixture(scope="session")
 def events():
-    """Skip if the kernel or a sandbox allows no perf events."""
+    """Skip the test if the kernel or a sandbox allows no perf events."""
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "--clock=perf", "-r", "10000", "-o",
                              "/dev/null", "--format", "folded", "--", "true"], text=True,
                             capture_output=True, check=False)
@@ -26,13 +27,16 @@ def events():
 
 
 def books(stderr):
-    """How many samples were due, were taken, and of these are overruns."""
+    """How many samples were due, how many were taken, and how many of these are overruns."""
     return [int(number) for number in re.search(
         r"(\d+) due \(.*\) = (\d+) sampled \((\d+) by overrun\)", stderr).groups()]
 
 
 def test_more_stacks_than_ticks(tmp_path, events):
-    """All requested samples are taken; the tick gives 1,000 a second at most. Truth: 2/3, 1/3."""
+    """
+    Perf events take all requested samples; the timer tick allows at most 1,000 per second. The true
+    shares are 2/3 and 1/3.
+    """
     program = profiled.compile_target("split.c", tmp_path)
     taken = {}
     for clock in ("perf", "tick"):
@@ -42,13 +46,17 @@ def test_more_stacks_than_ticks(tmp_path, events):
         taken[clock] = sampled - overruns
         assert abs(sampled - due) < 0.05 * due, run.stderr
         if clock == "perf":
-            # 5 sigma of 8,000 samples are 2.6 points; interrupts at the tick add some.
+            # 5 sigma of 8,000 samples are 2.6 percentage points. Interrupts at the tick add some
+            # error.
             assert abs(run.folded.below("heavy") / run.folded.total - 2 / 3) < 0.05, run.folded.describe()
     assert taken["perf"] > 3 * taken["tick"], taken
 
 
 def test_time_in_the_kernel(tmp_path, events):
-    """The truth is measured by ticks, 160 for each of two functions: 5 sigma are 40 %."""
+    """
+    The true time in the kernel is measured by ticks, 160 for each of two functions: 5 sigma are 40
+    %.
+    """
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "2000", rate_hz=4000, options=["-v", "--clock=perf"])
     total = sum(run.truth.values())
@@ -68,7 +76,10 @@ def test_execs_and_their_signals(tmp_path, events, rate_hz):
 
 
 def test_the_program_has_half_of_its_time(tmp_path, events):
-    """Sampling takes half of the CPU time at most, even if a walk takes longer than the period."""
+    """
+    Sampling takes at most half of the CPU time, even if a walk takes longer than the sampling
+    period.
+    """
     program = profiled.compile_target("recursion.c", tmp_path)
     run = profiled.profile(tmp_path, program, "1500", "1000", rate_hz=10000,
                            options=["-v", "--clock=perf"])
@@ -79,7 +90,9 @@ def test_the_program_has_half_of_its_time(tmp_path, events):
 
 @pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
 def test_it_has_half_by_its_own_account(tmp_path, events):
-    """Measured by the program's own clock, too, sampling with walks of milliseconds is bounded."""
+    """
+    The program's own clock also shows that sampling is limited, with walks that take milliseconds.
+    """
     script = tmp_path / "deep.lua"
     script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
                       "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
@@ -99,7 +112,7 @@ def test_no_descriptor_of_ours(tmp_path, events):
 
 
 def test_the_limit_of_files_is_the_programs(tmp_path, events):
-    """flamerun raises its own limit of descriptors; the program gets the original one."""
+    """flamerun raises its own limit on descriptors, but the program gets the original limit."""
     work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
     script = f"{work}; ulimit -Sn >> limits; sh -c 'ulimit -Sn' >> limits"
     subprocess.run(["sh", "-c", 'ulimit -Sn 500 && exec "$@"', "sh", profiled.BUILD / "flamerun",
@@ -109,7 +122,10 @@ def test_the_limit_of_files_is_the_programs(tmp_path, events):
 
 
 def test_what_a_refusal_says(tmp_path):
-    """Refused perf events are an error with --clock=perf; by default the tick replaces them."""
+    """
+    If perf events are refused, --clock=perf is an error; without the option the timer tick is used
+    instead.
+    """
     confine = tmp_path / "confine"
     subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
                     confine], check=True)

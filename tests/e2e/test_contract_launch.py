@@ -23,7 +23,7 @@ IN_BOTH_WAYS = pytest.mark.parametrize("way", [(), pytest.param(("--outside",), 
 
 
 def alone_and_profiled(flamerun, folder, *command, **options):
-    """Standard output of @command without and with flamerun."""
+    """The standard output of @command without flamerun and with it."""
     texts = []
     for words in (command, (flamerun, "-q", "--", *command)):
         texts.append(subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True,
@@ -43,7 +43,7 @@ def test_the_environment(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_an_existing_preload_is_kept(run, tmp_path):
-    # flamerun built with ASan refuses to start if other libraries are loaded first.
+    # flamerun built with AddressSanitizer refuses to start if other libraries are loaded before it.
     result = run("-q", "--", "env", env=dict(os.environ, LD_PRELOAD="libm.so.6 libdl.so.2",
                                              ASAN_OPTIONS="verify_asan_link_order=0"))
     preload = [line for line in result.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
@@ -65,7 +65,10 @@ def test_limits_group_and_name(flamerun, tmp_path):
 
 
 def open_descriptors(flamerun, folder, redirections):
-    """The shell's open descriptors, alone and profiled; its stdout goes to descriptor 9."""
+    """
+    The descriptors that are open in the shell, alone and under flamerun. The output goes to
+    descriptor 9.
+    """
     texts = []
     for prefix in ([], [flamerun, "-q", "--"]):
         script = f'exec "$@" 9>listing {redirections}'
@@ -91,7 +94,10 @@ def test_descriptors(flamerun, tmp_path, redirections):
 
 @pytest.mark.sanitized
 def test_a_closed_stderr_is_not_taken_for_a_file_of_ours(flamerun, tmp_path):
-    """A file may get the number of the closed stderr; no message must be written to it."""
+    """
+    If stderr is closed, a file may get its descriptor number. No message may be written to this
+    file.
+    """
     (tmp_path / "in.folded").write_text("main;work 3\n")
     os.mkfifo(tmp_path / "fifo.folded")
     reader = os.open(tmp_path / "fifo.folded", os.O_RDONLY | os.O_NONBLOCK)
@@ -122,7 +128,7 @@ def test_scripts(run, tmp_path):
 
 
 def install(flamerun, folder, layout):
-    """flamerun and its library copied to @folder, in one folder or as bin and lib."""
+    """Copy flamerun and its library to @folder, into one folder or into bin and lib."""
     library = pathlib.Path(flamerun).parent / "libflameprof.so.1"
     places = {"beside": ("", ""), "installed": ("bin", "lib")}[layout]
     for source, place in zip((flamerun, library), places):
@@ -148,8 +154,8 @@ def test_install_paths(flamerun, tmp_path, name, layout):
     assert result.returncode == 0
     assert "ld.so" not in result.stderr and "did not start" not in result.stderr
     assert (out / "x.folded").read_text().strip(), result.stderr
-    # If ld.so would split the library's path, it is loaded by a link in /tmp, which must be
-    # removed.
+    # If ld.so would split the library's path (at a blank, colon or dollar sign), the library is
+    # loaded through a link in /tmp, which must be removed.
     folder = pathlib.Path(result.stdout).parent
     assert (folder.parent == pathlib.Path("/tmp")) == bool(set(name) & set(" :$"))
     assert folder.parent != pathlib.Path("/tmp") or not folder.exists()
@@ -177,7 +183,7 @@ def refuse(run, program, because, *arguments):
 
 @pytest.mark.sanitized
 def test_static_programs(run, tmp_path):
-    """Static programs cannot load the library: flamerun samples them from outside and says so."""
+    """Static programs cannot load the library. flamerun samples them from outside and says so."""
     source = tmp_path / "static.c"
     source.write_text("#include <stdio.h>\nint main(void) { return !fopen(\"started\", \"w\"); }\n")
     for name, flag in (("static", "-static"), ("static-pie", "-static-pie")):
@@ -201,7 +207,7 @@ def test_static_programs(run, tmp_path):
 
 
 def damage(tmp_path, name, offset, value):
-    """A copy of a real program with one field of its ELF header changed."""
+    """Make a copy of a real program with one field of its ELF header changed."""
     data = bytearray(pathlib.Path("/bin/true").read_bytes())
     data[offset:offset + len(value)] = value
     (tmp_path / name).write_bytes(data)
@@ -230,7 +236,8 @@ def test_another_c_library(run, tmp_path):
     result = run("--", "./musl")
     said = "'./musl' uses another C library than glibc (ld-musl-x86_64.so.1): it is sampled from outside"
     assert f"flamerun: {said}\n" in result.stderr
-    # The status depends on the machine: there may be no such loader, and tracing may be forbidden.
+    # The status depends on the machine: the loader may be missing here, and tracing may be
+    # forbidden.
     assert result.returncode in (0, 125, 127)
 
 
@@ -274,7 +281,7 @@ def test_the_loader_as_a_program(run):
 @IN_BOTH_WAYS
 @pytest.mark.parametrize("before", [(LOADER,), ("proot",)], ids=["loader", "proot"])
 def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
-    """Functions have names although /proc/PID/exe is the loader that mapped the program."""
+    """Functions have names although /proc/PID/exe is the loader, which has mapped the program."""
     if not shutil.which(before[0]):
         pytest.skip("not installed")
     program = compile_target("split.c", tmp_path)
@@ -289,7 +296,10 @@ def test_a_program_that_another_mapped_has_its_names(tmp_path, before, way):
 
 
 def test_another_c_librarys_loader_below_a_shell(tmp_path):
-    """A child of another C library starts, although the library in LD_PRELOAD would prevent it."""
+    """
+    A child of another C library starts, although the library in LD_PRELOAD would keep it from
+    starting.
+    """
     loader = f"/lib/ld-musl-{os.uname().machine}.so.1"
     if not os.path.exists(loader):
         pytest.skip("no musl")
@@ -312,7 +322,7 @@ def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date
     result = subprocess.run(["faketime", "-f", date, flamerun, "-v", "-o", out, *way, "--", program, "500"],
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
                             check=True)
-    # faketime also speeds up the clocks of the program.
+    # faketime also speeds up the clocks that the program reads.
     pace = 5 if "x5" in date else 1
     truth_s = sum(int(line.split()[1]) for line in result.stdout.splitlines()) / 1e9 / pace
     profile_of = folded.Folded(out.read_text())
@@ -325,7 +335,7 @@ def test_flamerun_below_a_library_that_changes_the_time(flamerun, tmp_path, date
 
 @pytest.mark.sanitized
 def test_a_program_that_never_connects(run, tmp_path):
-    """A loader that ignores LD_PRELOAD: flamerun does not wait for it, and says so."""
+    """If the loader ignores LD_PRELOAD, flamerun does not wait for the library, and says so."""
     result = run("--", LOADER, "--list", "/bin/true")
     assert result.returncode == 0
     assert "flamerun: no samples: flamerun's library did not start in " in result.stderr

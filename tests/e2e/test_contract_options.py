@@ -88,7 +88,7 @@ def test_quiet_normal_and_verbose(run):
 
 
 def test_the_cost_has_two_digits(run, tmp_path):
-    """The cost is measured from a thread's ninth sample on; `true` has none."""
+    """The cost of sampling is measured from a thread's ninth sample on, so `true` shows none."""
     line = r"flamerun: (\S+) % of the CPU time was spent taking samples\n"
     assert not re.search(line, run("-v", "--", "true").stderr)
     program = profiled.compile_target("recursion.c", tmp_path)
@@ -97,7 +97,10 @@ def test_the_cost_has_two_digits(run, tmp_path):
 
 
 def test_duration(run, tmp_path):
-    """After the duration the picture is written; flamerun ends with the program's status."""
+    """
+    After the duration (-d) the picture is written, but flamerun ends with the program and its
+    status.
+    """
     script = 'while ! [ -e x.folded ]; do sleep 0.02; done; echo saw it; sleep 0.1; exit 5'
     result = run("-d", "0.2", "-o", "x.folded", "--", "sh", "-c", script)
     assert result.stdout == "saw it\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Output files: checked before the program starts, replaced at the end, no temporary files left.
+# Output files are checked before the program starts and replaced at the end. No temporary files are
+# left.
 import os
 import resource
 import signal
@@ -19,7 +20,10 @@ STACKS = "main;work 3\nmain;idle 1\n"
 
 @pytest.fixture
 def as_user(tmp_path):
-    """Options for a subprocess that respects file modes: root becomes a user who owns tmp_path."""
+    """
+    Options for a subprocess that respects file modes: if the tests run as root, it becomes another
+    user, who owns tmp_path.
+    """
     if os.geteuid():
         return {}
     os.chown(tmp_path, 65534, 65534)
@@ -86,8 +90,8 @@ def test_links_and_the_umask(run, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes links of somebody else's")
 def test_a_link_that_another_user_laid(run, tmp_path):
     """
-    Another user's link in a sticky folder is refused, whatever fs.protected_symlinks is: before the
-    program starts and when the picture is written.
+    A link of another user in a sticky folder is refused, whatever fs.protected_symlinks is: before
+    the program starts and when the picture is written.
     """
     shared, victim = tmp_path / "shared", tmp_path / "victim.svg"
     shared.mkdir()
@@ -121,7 +125,7 @@ def test_a_failed_start_leaves_the_old_file(run, tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_file(run, tmp_path):
-    """A file size limit stands in for a full disk: SIGXFSZ must not kill flamerun."""
+    """A limit on file sizes stands in for a full disk. SIGXFSZ must not kill flamerun."""
     (tmp_path / "in.folded").write_text("".join(f"main;f{i} 1\n" for i in range(500)))
     (tmp_path / "x.svg").write_text("old")
     result = run("render", "in.folded", "-o", "x.svg", "-o", "y.folded",
@@ -161,7 +165,7 @@ def test_an_interrupted_render_leaves_nothing(flamerun, tmp_path):
 
 
 def test_a_closed_stdout_does_not_end_the_run(flamerun, tmp_path):
-    """The reader of stdout and stderr ends; the picture is still written."""
+    """If the reader of stdout and stderr ends, the picture is still written."""
     with subprocess.Popen([flamerun, "--", "sh", "-c", "sleep 0.3; exit 3"], cwd=tmp_path,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -190,7 +194,9 @@ def test_a_small_disk(run, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts are root's")
 def test_a_mounted_file_is_overwritten(run, tmp_path):
-    """As in a container that shares one file: rename() cannot replace a mount point."""
+    """
+    The output is a mount point, as in a container that shares one file: rename() cannot replace it.
+    """
     shared = tmp_path / "shared.svg"
     shared.write_text("old")
     (tmp_path / "x.svg").touch()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Signals sent to flamerun reach the program exactly once, and the program inherits flamerun's
-# signal state.
+# Signals that are sent to flamerun reach the program exactly once, and the program inherits
+# flamerun's signal mask and ignored signals.
 import ctypes
 import os
 import platform
@@ -30,7 +30,7 @@ def listener(tmp_path_factory):
 
 
 class Session:
-    """flamerun with the listener as program, connected by pipes."""
+    """flamerun with the listener as its program, connected by pipes."""
 
     def __init__(self, flamerun, folder, listener, *signals, options=("-q",), **more):
         numbers = [str(int(number)) for number in signals]
@@ -43,7 +43,7 @@ class Session:
         self.child = int(self.child)
 
     def finish(self):
-        """Let the listener end. Returns the rest of its output."""
+        """End the listener. Returns the unread part of its output."""
         if self.process.poll() is None:
             self.process.stdin.write("\n")
             self.process.stdin.flush()
@@ -80,14 +80,17 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
 
 @pytest.mark.sanitized
 def test_terminated_by_timeout(flamerun, tmp_path):
-    """timeout(1) signals flamerun, then its group; the program still has time to tidy up."""
+    """
+    timeout(1) sends a signal to flamerun and then to its group. The program still has time to tidy
+    up.
+    """
     # The program may begin to tidy up between the two signals, so it ignores the second one.
     script = ("""trap 'trap "" TERM; echo tidying; sleep 0.2; exit 9' TERM; echo up; """
               "while :; do sleep 0.05; done")
     with subprocess.Popen(["timeout", "--preserve-status", "600", flamerun, "-q", "--", "sh", "-c",
                            script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "up\n"
-        # On this signal, timeout(1) acts as if the time were over.
+        # On this signal, timeout(1) acts as if the time was over.
         process.terminate()
         assert process.stdout.read() == "tidying\n"
     assert process.returncode == 9
@@ -107,7 +110,7 @@ STATE = ["grep", "-E", "^(Sig(Blk|Ign|Cgt)|ShdPnd):", "/proc/self/status"]
 
 
 def ignore_libc_signals():
-    """Ignore signals 32 and 33 by system call, because libc's sigaction() refuses them."""
+    """Ignore signals 32 and 33 by a system call, because libc's sigaction() refuses them."""
     ignored = (ctypes.c_ulong * 4)(1)
     for number in (32, 33):
         assert not ctypes.CDLL(None).syscall(
@@ -130,7 +133,7 @@ def test_dispositions_are_inherited(flamerun, tmp_path, shell, prepare):
 
     alone = states(*STATE)
     profiled = states(flamerun, "-q", "--", *STATE)
-    # The library catches SIGVTALRM (26); no other signal may differ.
+    # The library catches SIGVTALRM (26). No other signal may differ.
     profiled["SigCgt"] &= ~(1 << 25)
     assert profiled == alone
 
@@ -157,7 +160,10 @@ def test_a_parent_that_ignores_sigchld(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener):
-    """flamerun passes on a TERM that it inherited blocked; the program inherits the mask."""
+    """
+    flamerun passes on SIGTERM even if it inherited a mask that blocks it. The program inherits the
+    mask.
+    """
     session = Session(flamerun, tmp_path, listener, signal.SIGTERM,
                       preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
     os.kill(session.process.pid, signal.SIGTERM)
@@ -187,7 +193,9 @@ def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_pat
 @pytest.mark.sanitized
 @pytest.mark.skipif(os.environ.get("TEST_CONFINED") is not None, reason="nobody may trace here")
 def test_a_program_that_has_itself_traced_goes_on(run):
-    """PTRACE_TRACEME makes the parent the tracer, so each signal would stop the program."""
+    """
+    After PTRACE_TRACEME the parent is the tracer, so each sampling signal would stop the program.
+    """
     code = ("import ctypes, os, time\n"
             "assert ctypes.CDLL(None).ptrace(0, 0, None, None) == 0\n"
             "while time.process_time() < 0.5: sum(range(2000000))\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# On a terminal, the keys' signals reach the program once, job control works, and after the
+# On a terminal, the signals of keys reach the program once, job control works, and after the
 # program's end Ctrl-C goes to flamerun.
 import os
 import select
@@ -59,7 +59,7 @@ def test_profiling_goes_on_after_ctrl_c(job, listener, tmp_path):
     child = ready(started)
     started.press(INTERRUPT)
     assert started.said() == "got 2"
-    outside.work(child, 0.3)  # about 60 samples; without profiling none
+    outside.work(child, 0.3)  # about 60 samples; without profiling there would be none
     started.press(b"\n")
     assert started.reported() == "exit 7"
     assert folded.Folded((tmp_path / "out.folded").read_text()).total > 20
@@ -118,7 +118,7 @@ os._exit(7)
 
 
 def test_the_shell_waits_until_the_program_has_tidied_up(job, tmp_path):
-    """A full-screen program catches SIGTSTP, restores the screen, then stops itself."""
+    """A full-screen program catches SIGTSTP, restores the screen, and then stops itself."""
     started = job("/usr/bin/python3", "-S", "-c", TIDY)
     ready(started)
     started.press(SUSPEND)
@@ -159,7 +159,9 @@ def test_the_terminal_goes_away(job, listener, tmp_path):
 
 
 class Writing:
-    """flamerun after the program's end, blocked because nothing reads its picture from a pipe."""
+    """
+    flamerun after the program's end. It is blocked, because nothing reads its picture from a pipe.
+    """
 
     def __init__(self, flamerun, folder):
         fifo = folder / "slow.svg"
@@ -201,7 +203,7 @@ def test_after_the_end_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
 
 
 def test_ctrl_z_while_rendering(flamerun, tmp_path):
-    """There is no program, so the keys are for flamerun."""
+    """render runs no program, so the keys are for flamerun itself."""
     started = Job(tmp_path, flamerun, "render", "-")
     try:
         outside.wait_until(lambda: os.tcgetpgrp(started.master) not in (0, started.shell))

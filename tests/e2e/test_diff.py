@@ -38,8 +38,8 @@ def is_alarm(found):
 @pytest.mark.parametrize("name, runs", [("versions", 60), ("cc1plus", 20)])
 def test_equal_runs_raise_no_alarm(run, tmp_path, name, runs):
     """
-    Compare five with five runs of one version 120 times. Chance gives an alarm in 5 % of the
-    comparisons; 7.5 % are allowed.
+    Compare five runs with five runs of the same version, 120 times. By chance 5 % of the
+    comparisons cause an alarm; 7.5 % are allowed.
     """
     equal = diffs.recorded(name, tmp_path)[:runs]
     draw = random.Random(4)
@@ -56,7 +56,7 @@ def test_a_change_is_found_among_recorded_runs(run, tmp_path):
     assert list(named(found)) == [("tenth", "total")]
     change = named(found)["tenth", "total"]
     assert 0 < change["low"] < 0.15 < change["high"]
-    # Swapping the versions must give the inverse change.
+    # If the versions are swapped, the change must be the inverse.
     back = named(compare(run, *runs[60:], "--", *runs[:60]))["tenth", "total"]
     assert math.isclose(math.log1p(back["change"]), -math.log1p(change["change"]), rel_tol=1e-4)
 
@@ -64,8 +64,8 @@ def test_a_change_is_found_among_recorded_runs(run, tmp_path):
 @pytest.mark.sanitized
 def test_a_change_is_named_where_it_is(run, tmp_path):
     """
-    A change is named at the function that became slower, not at its callers nor at callees that it
-    shares with others.
+    A change is reported at the function that became slower, not at its callers, nor at callees that
+    it shares with other functions.
     """
     found = compare(run, *diffs.two_sides(tmp_path, 1, 10, 4000, {"order": 1.4}))
     assert set(named(found)) == {("order", "total")}
@@ -93,7 +93,10 @@ def test_functions_come_and_go(run, tmp_path):
 
 
 def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
-    """An inlined function only disappears from the stacks of its callees, so it is not named."""
+    """
+    A function that is now inlined only disappears from the stacks of its callees, so it is not
+    reported.
+    """
     words = diffs.two_sides(tmp_path, 16, 6, 4000, {"tenth": 1.5})
     for path in words[7:]:
         path.write_text(path.read_text().replace("plan;", ""))
@@ -103,7 +106,7 @@ def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
 
 
 def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
-    """A tail call removes `block` from the stacks of some callees, so `block` is not named."""
+    """A tail call removes `block` from the stacks of some callees, so `block` is not reported."""
     words = diffs.two_sides(tmp_path, 20, 6, 4000, {"tenth": 1.5})
     for i, path in enumerate(words):
         if path != "--":
@@ -133,7 +136,10 @@ def test_copies_of_a_function_are_one(run, tmp_path, old, new):
 @pytest.mark.parametrize("new, names", [
     (("0x10", "0x20"), {"[lib.so+0x10]", "[lib.so+0x20]"}), (("0x30", "0x44"), {"[lib.so]"})])
 def test_code_without_names(run, tmp_path, new, names):
-    """Addresses are compared only if both versions have the same ones, otherwise the module is."""
+    """
+    Addresses are compared only if both versions have the same ones. Otherwise their modules are
+    compared.
+    """
     words = diffs.two_sides(tmp_path, 15, 4, 2000, {})
     for i, path in enumerate(words):
         if path != "--":
@@ -145,7 +151,7 @@ def test_code_without_names(run, tmp_path, new, names):
 
 
 def test_what_doubles_moves_nothing_else(run, tmp_path):
-    """If `parse` doubles, the shares of all other functions fall, but none of them is named."""
+    """If `parse` doubles, the shares of all other functions fall, but none of them is reported."""
     found = compare(run, *diffs.two_sides(tmp_path, 5, 10, 8000, {"parse": 2}))
     assert set(named(found)) == {("parse", "total")}
     assert abs(named(found)["parse", "total"]["change"] - 1) < 0.15
@@ -170,7 +176,7 @@ def test_one_run_each_tells_large_changes_only(run, tmp_path):
 
 
 def test_few_runs_of_many(run, tmp_path):
-    """The picture shows weights per run; `tenth` makes the new version 10 % heavier."""
+    """The picture shows weights per run. `tenth` makes the new version 10 % heavier."""
     words = diffs.two_sides(tmp_path, 8, 6, 4000, {"tenth": 2})
     found = compare(run, *words[:3], "--", *words[7:])
     assert (found["old_runs"], found["new_runs"]) == (3, 6)
@@ -185,21 +191,21 @@ def test_few_runs_of_many(run, tmp_path):
 
 
 def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
-    """Chance gives an alarm in 5 % of 60 comparisons; 12 alarms are 5 sigma more."""
+    """By chance 5 % of 60 comparisons cause an alarm; 12 alarms are 5 sigma above that."""
     def is_alarm_of(seed):
         draw, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
         sides = [[diffs.made(folder / f"{runs}-{samples}-{i}", draw, samples) for i in range(runs)]
                  for runs, samples in ((1, 500), (1, 20000))]
         found = compare(run, *sides[0], "--", *sides[1])
-        # Ignore found["program"]: the program as a whole did change.
+        # Ignore found["program"], because the program as a whole did change.
         return any(one["told"] for one in found["changes"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         assert sum(pool.map(is_alarm_of, range(60))) <= 12
 
 
 def test_of_two_functions_time_tells_which_moved(run, tmp_path):
-    """Two functions have no majority that would show how much slower the machine was."""
+    """With two functions there is no majority that would show how much slower the machine was."""
     for side, counts in (("old", (6000, 4000)), ("new", (9000, 4000))):
         (tmp_path / side).write_text("main;slow {}\nmain;same {}\n".format(*counts))
     found = compare(run, "old", "new")
@@ -210,7 +216,9 @@ def test_of_two_functions_time_tells_which_moved(run, tmp_path):
 
 
 def test_two_releases_that_share_little_are_compared_as_they_are(run, tmp_path):
-    """Most functions are new or gone, so the few others cannot show a slower machine."""
+    """
+    Most functions are new or gone. The few others cannot show how much slower the machine was.
+    """
     draw = random.Random(12)
     def write(side, shares):
         paths = []
@@ -254,7 +262,7 @@ def test_the_text_says_what_json_does(run, tmp_path):
     program = found["program"]
     assert [float(low), float(high)] == pytest.approx(
         [100 * program["low"], 100 * program["high"]], abs=0.051)
-    # A change "may be chance" if and only if 0 is in its interval.
+    # A change "may be chance" if and only if its interval contains 0.
     assert bool(chance) == (not program["told"]) == (float(low) <= 0 <= float(high))
     assert f"moved by more than {found['most_points']:.1f} points" in text
     assert f"to change by {100 * found['detectable']:.1f} % to be seen" in text
@@ -314,7 +322,7 @@ def test_the_picture_has_the_verdicts(run, tmp_path):
     assert texts["plan"].endswith("; by others") and texts["scan"].endswith("; may be chance")
     assert list(picture.texts(drawn.columns[LEGEND])) == [
         "slower", "slower by others", "faster", "no change that is more than chance"]
-    # The SVG and the PNG have the same colours.
+    # The SVG must have the same colours as the PNG.
     text = (tmp_path / "d.svg").read_text()
     for name in ("order", "tenth", "plan"):
         assert re.search(r"rgb\(" + r", ?".join(f"{value / 255 * 100:.2f}"[:4] + r"[\d.]*%"
@@ -336,7 +344,7 @@ def test_a_palette_for_other_eyes(run, tmp_path):
 # ---- two counts in a line -----------------------------------------------------------------------
 
 def two_counts(*sides):
-    """The lines that difffolded.pl writes for two files of folded stacks, sorted."""
+    """The sorted lines that difffolded.pl writes for two files of folded stacks."""
     counts = collections.defaultdict(lambda: [0, 0])
     for side, paths in enumerate(sides):
         for path in paths:
@@ -348,7 +356,10 @@ def two_counts(*sides):
 
 @pytest.mark.sanitized
 def test_two_counts_in_a_line_are_written(run, tmp_path):
-    """The counts are sums of all runs of a version, however many runs the other version has."""
+    """
+    The two counts of a stack are sums over all runs of a version, however many runs the other
+    version has.
+    """
     words = diffs.two_sides(tmp_path, 17, 6, 4000, {"tenth": 2})
     for path in words[:3]:
         path.write_text(path.read_text() + "_start;main;removed 30\n")
@@ -361,7 +372,7 @@ def test_two_counts_in_a_line_are_written(run, tmp_path):
         assert [line for line in lines if " 0 " in line and "added" not in line] == []
     result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded")
     assert sorted(result.stdout.splitlines()) == two_counts(words[:1], words[7:8])
-    # Functions that are hidden from the comparison are hidden in the stacks, too.
+    # Functions that are hidden from the comparison must also be hidden in the stacks.
     result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded", "--hide", "^work")
     assert "tenth" in result.stdout and "work" not in result.stdout
 
@@ -378,7 +389,7 @@ def test_two_counts_in_a_line_are_read(run, tmp_path, is_piped):
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout == run("-q", "diff", words[0], words[2], *options).stdout
     assert b"plan" in picture.columns(tmp_path / "both.svg")[picture.NAMES]
-    # Writing the two counts again gives the same file.
+    # Writing the two counts a second time must give the same file.
     assert run("-q", "diff", "both.folded", "-o", "again.folded").returncode == 0
     assert sorted((tmp_path / "again.folded").read_text().splitlines()) == text.splitlines()
     for command in ("render", "top", "merge"):
@@ -397,7 +408,8 @@ def test_flamegraph_reads_two_counts_in_a_line(run, tmp_path):
     rows = [line.rsplit(" ", 2) for line in two_counts(words[:1], words[2:])]
     total = sum(int(new) for _, _, new in rows)
     assert f"<title>all ({total:,} samples, 100%)" in drawn.stdout
-    # flamegraph.pl draws widths by the new counts; the change in the title is that of the leaf.
+    # flamegraph.pl draws widths by the new counts. The change in the title is the change of the
+    # leaf.
     (old, new), = [row[1:] for row in rows if "tenth;" in row[0]]
     assert (f"({int(new):,} samples, {100 * int(new) / total:.2f}%; "
             f"{100 * (int(new) - int(old)) / total:+.2f}%)</title>") in drawn.stdout
@@ -466,7 +478,10 @@ def test_what_other_commands_do_not_take(run, two):
 
 @pytest.mark.sanitized
 def test_odd_profiles(run, tmp_path):
-    """Profiles with one sample, equal ones, invalid names; no control byte reaches a terminal."""
+    """
+    Compare profiles with one sample, equal profiles, and profiles with invalid names. No control
+    byte may reach a terminal.
+    """
     (tmp_path / "one").write_text("f 1\n")
     (tmp_path / "huge").write_text("f 9007199254740000\n")
     (tmp_path / "odd").write_bytes(b"\033[31m\xff;\"\\ 900\nmain;\xc2\x9bx 1000\n")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun diff -n: two programs run alternately. Tests their order, their environment and the end.
+# flamerun diff -n runs two programs alternately. These tests check the order of the runs, their
+# environment, and how they end.
 import re
 import signal
 
@@ -20,7 +21,7 @@ def test_in_turns(run, tmp_path, logged, left):
 
 
 def test_a_change_of_real_runs(run, tmp_path, versions, left):
-    """Ten times as slow in a tenth of the program."""
+    """In the new version a tenth of the program is ten times as slow."""
     result = run("-q", "diff", "-n", "4", "-o", "d.svg", "-o", "d.pdf", "--", versions, "12",
                  "---", versions, "12", "900")
     assert result.returncode == 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A new user's first attempts: the commands in README.md run unchanged, everything it names exists,
-# and mistakes get a helpful message.
+# The first attempts of a new user: the commands in README.md run unchanged, everything that it
+# names exists, and mistakes get a helpful message.
 import os
 import re
 import shlex
@@ -24,7 +24,7 @@ def readme_commands(start):
 
 
 def option_names(flamerun):
-    """Every long option, from the completion script."""
+    """All long and all short options, from the completion script."""
     script = subprocess.run([flamerun, "--completions", "fish"], text=True, check=True,
                             stdout=subprocess.PIPE).stdout
     return set(re.findall(r" -l ([\w-]+)", script)), set(re.findall(r" -s (\w)", script))
@@ -39,7 +39,7 @@ def put(path, text, mode=0o755):
 
 @pytest.fixture
 def desk(tmp_path, flamerun):
-    """A folder with all programs that README.md names, and the environment to run them in."""
+    """Make a folder with all programs that README.md names, and the environment to run them in."""
     put(tmp_path / "server", f"#!/bin/sh\n{BURN}\n")
     put(tmp_path / "job", f"#!/bin/sh\ncat\n{BURN}\n")
     for name in "old", "new":
@@ -100,7 +100,10 @@ def test_the_makefile_has_the_readmes_targets():
 
 
 def test_a_half_sanitized_build_is_refused():
-    """Make refuses to build flamerun with ThreadSanitizer but the library without it."""
+    """
+    make refuses to build flamerun with ThreadSanitizer, because the library would be built without
+    it.
+    """
     result = subprocess.run(["make", "-n", "SAN=thread", "all"], cwd=profiled.ROOT, text=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert result.returncode == 2
@@ -132,7 +135,7 @@ def test_the_readmes_files_exist():
     assert len(README.splitlines()) <= 200
 
 
-# Command line, exit status, and what the hint must say.
+# Wrong commands of a new user: command line, exit status, and what the hint must say.
 GUESSES = [
     ([], 125, r"flamerun --help"),
     (["--help-me"], 125, r"did you mean --help\?|flamerun --help"),
@@ -200,7 +203,7 @@ def test_an_alias_is_named_as_one(run):
 
 @pytest.mark.sleeps
 def test_a_program_that_sleeps(run, tmp_path):
-    # Starting takes much less than a twentieth of this, even on a slow machine.
+    # Starting takes much less than a twentieth of this time, even on a slow machine.
     result = run("sleep", "1.5")
     assert result.returncode == 0
     assert re.search(r"^flamerun: waiting, all threads together: 1.\d+ s, most of it in clock_nanosleep, called by .* "
@@ -211,7 +214,10 @@ def test_a_program_that_sleeps(run, tmp_path):
 
 @pytest.mark.sleeps
 def test_a_program_that_mostly_sleeps(run):
-    """The summary names the wait, although there are enough samples: they are 1/20 of the time."""
+    """
+    The summary names the wait although there are enough samples, because they are only 1/20 of the
+    time.
+    """
     script = """if True:
         import time
         while time.process_time() < 0.15: pass
@@ -241,8 +247,8 @@ def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_program_that_ends_at_once(run):
-    # Uses more than a twentieth of the elapsed time even on a busy machine, and has fewer than 20
-    # samples.
+    # The program uses more than a twentieth of the elapsed time, even on a busy machine, but has
+    # fewer than 20 samples.
     burn = "import time\nwhile time.process_time() < 0.5: sum(range(2000000))"
     result = run("-r", "10", "python3", "-c", burn)
     assert result.returncode == 0
@@ -251,7 +257,9 @@ def test_a_program_that_ends_at_once(run):
 
 
 def test_a_tenth_of_a_second_is_something(run):
-    """Twenty samples are due; time that is credited at threads' ends does not reduce them."""
+    """
+    Twenty samples are due. The time that is credited at threads' ends must not reduce this number.
+    """
     burn = """if True:
         import threading, time
         def work():
@@ -268,7 +276,10 @@ def test_a_tenth_of_a_second_is_something(run):
 
 @pytest.mark.sanitized
 def test_an_output_behind_the_program(run, tmp_path):
-    """An -o after the program is the program's own: a hint says so, unless that file exists."""
+    """
+    An -o after the program's name is the program's own option. A hint says so, unless that file
+    exists.
+    """
     for words in (["-o", "x.svg"], ["-ox.svg"], ["--output=x.svg"], ["--output", "x.svg"]):
         assert "hint: '-o x.svg' went to 'true'" in run("true", *words).stderr
     (tmp_path / "x.svg").touch()
@@ -322,7 +333,7 @@ def test_inside_another_flamerun(flamerun, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_pipe_after_it(flamerun, tmp_path):
-    """A pipe after flamerun gets only the program's output, and its reader may end early."""
+    """A pipe behind flamerun gets only the program's output. Its reader may end early."""
     result = subprocess.run(["bash", "-c", '"$1" -- sh -c "seq 100000" | head -1; '
                              'echo ${PIPESTATUS[0]}', "-", flamerun], cwd=tmp_path, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Unusual environments of a first run: sanitizers, resource limits, the first process of a
+# Unusual environments of a first run: sanitizers, resource limits, and being the first process of a
 # container.
 import os
 import re
@@ -81,7 +81,7 @@ needs_container = pytest.mark.skipif(
 
 @needs_container
 def test_the_first_process_of_a_container_reaps_orphans(flamerun, tmp_path):
-    # cat ends when all children have ended. They are reaped soon after that, but not at once.
+    # cat ends when all children have ended. They are reaped soon after that, but not immediately.
     script = ("{ for i in 1 2 3 4; do (sleep 0.1 &); done; } | cat\n"
               "for i in $(seq 100); do\n"
               "    states=$(cat /proc/[0-9]*/stat 2>/dev/null)\n"
@@ -99,7 +99,7 @@ def test_the_first_process_of_a_container_reaps_orphans(flamerun, tmp_path):
 
 @needs_container
 def test_the_first_process_of_a_container_passes_term_on(flamerun, tmp_path):
-    """As with `docker stop`: a signal without a handler does not end process 1."""
+    """`docker stop` sends a signal to process 1, which a signal without a handler does not end."""
     script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     for words, status in ((["sh", "-c", script], 9),
                           (["sh", "-c", "echo ready; exec sleep 60"], 128 + 15)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs of others that read flamerun's formats, by Mozilla and Datadog, show the same self and
-# total weight of each function as the folded stacks of the same run.
+# Programs of Mozilla and Datadog that read flamerun's formats show the same self and total weight
+# of each function as the folded stacks of the same run.
 import collections
 import contextlib
 import json
@@ -38,7 +38,7 @@ int main(void)
 }
 """
 
-# The lines of a location begin with the innermost function, as in flamerun's reader.
+# The lines of a location begin with the innermost function, as flamerun's reader expects.
 READ_PPROF = """
 import {Profile} from '%s/pprof-format/dist/esm/index.js';
 import {readFileSync} from 'fs';
@@ -77,7 +77,7 @@ def costs(stacks):
 
 @contextlib.contextmanager
 def profiler_cli(node, folder):
-    """Mozilla's command line for its profiler, with its own home for its server."""
+    """Mozilla's command line for its profiler, with a home folder of its own for its server."""
     program = MODULES / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
     if not program.exists():
         pytest.skip("no profiler-cli: npm install --prefix build @firefox-devtools/profiler-cli")
@@ -101,7 +101,7 @@ def test_firefox_profiler(run, node):
     with profiler_cli(node, folder) as call:
         call("load", folder / "p.firefox.json")
         found = collections.defaultdict(lambda: [0, 0])
-        # If the server takes too long, the command prints an error in place of JSON.
+        # If its server takes too long, the command prints an error instead of JSON.
         for _ in range(40):
             threads = call("thread", "list", "--json")
             if threads.startswith("{"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Files for the Firefox Profiler: columns are consistent, weights equal the picture's, and Mozilla's
-# profiler-cli shows the same.
+# Files for the Firefox Profiler: the columns are consistent, the weights equal the picture's, and
+# Mozilla's profiler-cli shows the same.
 import json
 import os
 import re
@@ -28,7 +28,7 @@ def stacks_of(path):
 
 
 class Profile:
-    """A file with all references resolved."""
+    """A file for the Firefox Profiler, with all references resolved."""
 
     def __init__(self, path):
         self.data = json.loads(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def test_a_run_writes_what_it_draws(run, tmp_path, words):
             assert delta == pytest.approx(0 if waits else weight * 1e6)
     assert len(workers) == len(set(workers.values())) == 4
     assert any(value == "Waiting" for value in profile.categories().values()) == bool(words)
-    # Frames have lines if there is debug information.
+    # Frames have line numbers if there is debug information.
     source = (ROOT / "tests/targets/threads.c").read_text().splitlines()
     for worker in workers:
         lines = {(file and file.rpartition("/")[2], line and source[line - 1])
@@ -136,7 +136,7 @@ def test_names_that_would_break_out(run, tmp_path):
 def test_times_are_those_of_the_samples(run, tmp_path):
     (tmp_path / "perf").write_text("t 7/8 10.5: 1 e:\n\t 12 z (a)\n\nt 7/8 10.75: 2 e:\n\t 12 b (a)\n")
     assert run("render", "perf", "-o", "perf.firefox.json").returncode == 0
-    # Times are the ends of the weights, relative to the smallest start of all profiles.
+    # The times are the ends of the weights, relative to the smallest start of all profiles.
     (tmp_path / "scope.json").write_text(json.dumps({
         "shared": {"frames": [{"name": "z"}, {"name": "b"}]}, "profiles": [
             {"type": "sampled", "name": f"t (7/{tid})", "unit": "milliseconds", "startValue": start,
@@ -187,7 +187,7 @@ def test_a_full_disk_is_said(run, tmp_path):
 
 @pytest.fixture
 def profiler(tmp_path, short_folder):
-    """profiler(*words) -> output of profiler-cli, decoded if it is JSON."""
+    """profiler(*words) -> the output of profiler-cli, decoded if it is JSON."""
     if not CLI.exists():
         pytest.skip("no profiler-cli: npm install --prefix build @firefox-devtools/profiler-cli")
     env = dict(os.environ, PROFILER_CLI_SESSION_DIR=short_folder)
@@ -203,7 +203,10 @@ def profiler(tmp_path, short_folder):
 
 
 def load(profiler, name):
-    """Load a file and wait for it; profiler-cli waits for its server for half a second only."""
+    """
+    Load a file and wait until it is loaded, because profiler-cli itself waits only half a second
+    for its server.
+    """
     profiler("load", name, check=False)
     deadline = time.monotonic() + PATIENCE_S
     while (result := profiler("profile", "info", check=False)).returncode:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Read the text of perf script and perf's recordings; totals equal those of perf report.
+# Read the text of perf script and perf's own recordings. The totals equal those of perf report.
 import json
 import os
 import re
@@ -128,7 +128,9 @@ def test_hostile_lines(run, tmp_path, what):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """The folder of a recording with two events, and perf report's output for each."""
+    """
+    Returns the folder of a recording with two events, and perf report's output for each event.
+    """
     folder = tmp_path_factory.mktemp("perf")
     if not shutil.which("perf"):
         pytest.skip("perf is not installed: linux-perf")
@@ -162,7 +164,9 @@ def test_a_recording_weighs_what_perf_says(run, recording):
 
 
 def test_a_recording_without_stacks(run, recording):
-    """perf script then pads the names of threads and prints the function after the event."""
+    """
+    In this form perf script pads the names of threads and prints the function after the event.
+    """
     folder, _ = recording
     subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "500", "-o", "plain.data", "--",
                     "./threads", "200"], cwd=folder, stdout=subprocess.DEVNULL, check=True)

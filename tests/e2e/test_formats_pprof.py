@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sanitized
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A folder with one run in every format."""
+    """A folder with the same run in every format."""
     folder = tmp_path_factory.mktemp("recorded")
     program = compile_target("threads.c", folder)
     result = subprocess.run([BUILD / "flamerun", "-r", "997", "-o", "p.folded", "-o", "p.pb", "-o",
@@ -56,7 +56,7 @@ def test_a_run_writes_what_it_draws(recorded):
     assert profile.period == 1000000000 // 997
     for _, values, _ in profile.stacks:
         assert values[1] == values[0] * profile.period
-        # A stack has either CPU time or one kind of waiting time.
+        # Each stack has either CPU time or one kind of waiting time.
         assert sum(value != 0 for value in values[1:]) == 1
         assert not any(value % profile.period for value in values[1:])
     assert profile.mappings[1] == "threads"  # the program's mapping comes first
@@ -98,7 +98,7 @@ def test_pprof_reads_it(recorded):
 
 
 def test_pprof_format_reads_it(recorded):
-    """The reader of Datadog's and Polar Signals' collectors for Node reads the profile."""
+    """The reader in the collectors of Datadog and Polar Signals for Node reads the profile."""
     if not (ROOT / "build/node_modules/pprof-format").is_dir() or not shutil.which("node"):
         pytest.skip("no pprof-format: npm install --prefix build pprof-format")
     said = json.loads(subprocess.run(["node", "-e", """
@@ -124,11 +124,11 @@ def test_pprof_format_reads_it(recorded):
 def test_render_draws_it_again(run, tmp_path, recorded, name):
     expected = stacks_of(recorded / "p.folded")
     assert render(run, tmp_path, recorded / name)[0] == expected
-    # From standard input, the format is recognised by its content.
+    # The format of standard input is recognised by its content.
     with open(recorded / name, "rb") as file:
         assert render(run, tmp_path, "-", stdin=file)[0] == expected
     by_thread, _ = render(run, tmp_path, recorded / name, "--threads")
-    # Four workers, and main() if it ran long enough for a sample.
+    # There are four workers, and main() if it ran long enough for a sample.
     assert len({stack[0] for stack in by_thread}) == len(
         {labels["thread"] for _, _, labels in Profile(recorded / "p.pb").stacks}) >= 4
     together = {}
@@ -191,7 +191,10 @@ int main(void) {
 
 
 def chained(tmp_path):
-    """`add` is inlined in `twice` at two lines, `twice` in main at one. Returns the path."""
+    """
+    Write a profile in which `add` is inlined into `twice` at two lines, and `twice` into main at
+    one. Returns the path.
+    """
     source = tmp_path / "t.c"
     source.write_text(SOURCE)
     maker = Maker(("samples", "count"))
@@ -227,13 +230,12 @@ def test_pprof_lists_lines(run, tmp_path):
                               check=True).stdout
 
     listed = pprof("-list=main|twice|add", "out.pb.gz")
-    # Self weight, total weight, line number.
+    # self weight, total weight, line number
     rows = re.findall(r"^\s*(\S+)\s+(\S+)\s+(\d+):", listed, re.M)
     for row in [("90", "90", "1"), (".", "60", "3"), (".", "30", "4"), ("10", "100", "7")]:
         assert row in rows, listed
-    # pprof prints the same for both files in all views.
+    # pprof prints the same for both files in all views, except for the order of stacks.
     for view in ["-list=main|twice|add", "-traces", "-lines -top", "-peek=add"]:
-        # The order of the stacks may differ.
         ours, theirs = (sorted(re.split(r"-+\+-+\n", pprof(*view.split(), name)))
                         for name in ["out.pb.gz", "in.pb"])
         assert ours == theirs, view
@@ -340,14 +342,14 @@ def left_out(stderr):
 
 
 def assert_books(stderr):
-    """The weights add up to the time due, within 5 sigma for 1,500 samples."""
+    """The weights add up to the time that was due, within 5 sigma for 1,500 samples."""
     off = float(re.search(r"off by ([-+][\d.]+) %", stderr)[1])
     assert abs(off) < 13, stderr
 
 
 def test_pause_and_marks_under_flamerun(run, tmp_path, phases):
     stacks, said, stderr, profile = profile_phases(run, tmp_path, phases)
-    assert stacks.below("hidden") <= 2  # one sample may be in flight at each end of the pause
+    assert stacks.below("hidden") <= 2  # one more at each end of the pause
     # 250 independent samples in each of two halves: 5 sigma are 0.16.
     share = stacks.below("begin") / (stacks.below("begin") + stacks.below("shown"))
     assert abs(share - said["begin"] / (said["begin"] + said["shown"])) < 0.16
@@ -359,7 +361,7 @@ def test_pause_and_marks_under_flamerun(run, tmp_path, phases):
     times = [float(ms) for ms, _, _ in marks]
     assert times == sorted(times)
     assert times[2] - times[1] >= 499
-    # Rendering the profile again keeps the marks.
+    # Rendering the profile again must keep the marks.
     assert run("render", "p.pb", "-o", "again.pb").returncode == 0
     assert Profile(tmp_path / "again.pb").comments == profile.comments
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Files for speedscope: threads are in order of time, weights equal the picture's, files of others
-# are read, damaged ones are refused. tests/browser/test_speedscope.py tests speedscope itself.
+# Files for speedscope: threads are in order of time, weights equal the picture's, files of other
+# programs are read, and damaged files are refused. tests/browser/test_speedscope.py tests
+# speedscope itself.
 import json
 import re
 
@@ -24,7 +25,7 @@ def stacks_of(path):
 
 
 def profiles_of(path):
-    """{thread: [(stack, weight)] in the file's order}; also checks the file's consistency."""
+    """{thread: [(stack, weight)] in the file's order}. Also checks that the file is consistent."""
     data = json.loads(path.read_text(encoding="utf-8"))
     assert data["$schema"] == SCHEMA
     names = [frame["name"] for frame in data["shared"]["frames"]]
@@ -74,7 +75,7 @@ def test_names_that_would_break_out(run, tmp_path):
     stacks = added_up(profiles_of(tmp_path / "out.speedscope.json"))
     assert stacks[('say "hi"', "back\\slash", "\ufffd\ufffd")] == 3
     assert sum(stacks.values()) == 15
-    # The file can be read again, and its format is recognised by its content.
+    # The file can be read again. Its format is recognised by its content.
     (tmp_path / "out.speedscope.json").rename(tmp_path / "any.json")
     for name in ("any.json", "any"):
         assert run("render", name, "-o", "again.speedscope.json").returncode == 0

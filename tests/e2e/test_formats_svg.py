@@ -19,7 +19,7 @@ OUTPUTS = ["svg", "folded", "png", "pb"]
 
 @pytest.fixture(scope="module")
 def works_and_sleeps(tmp_path_factory):
-    """Two programs at once, one of which works while the other sleeps."""
+    """A command that runs two programs at once, one of which works while the other sleeps."""
     folder = tmp_path_factory.mktemp("svg")
     worker = compile_target("split.c", folder, ("-O1", "-g"))
     sleeper = compile_target("sleeps.c", folder, ("-O1", "-g"))
@@ -46,7 +46,9 @@ def again(run, tmp_path, *words, source="run.svg"):
 
 
 def assert_equal_pictures(tmp_path):
-    """Assert equal columns, except LINES_MORE: a picture has only the heaviest lines."""
+    """
+    Assert that the columns are equal, except LINES_MORE: a picture has only the heaviest lines.
+    """
     first, second = (columns(tmp_path / f"{name}.svg") for name in ("run", "again"))
     assert first.keys() == second.keys()
     assert [tag for tag in first if first[tag] != second[tag] and tag != LINES_MORE] == []
@@ -75,7 +77,7 @@ def test_processes_come_through(drawn, run, tmp_path):
     text = (tmp_path / "again.folded").read_text()
     assert {re.sub(r" \(\d+\)$", "", line.split(";")[0]) for line in text.splitlines()} >= {
         "sleeps", "split", "sh"}
-    # A profile that was written in the same run has the same.
+    # A profile that was written in the same run gives the same stacks.
     again(run, tmp_path, "--by", "process", "--wall", source="run.pb")
     assert (tmp_path / "again.folded").read_text() == text
 
@@ -169,7 +171,7 @@ def test_pictures_of_all_versions_are_read(run, tmp_path, path):
 
 
 def test_old_samples_are_written_by_time(run, tmp_path):
-    """Samples of a picture before version 1, which were in any order."""
+    """A picture from before version 1 has samples in any order."""
     old = Picture(PICTURES / "version-3.svg")
     result = run("render", PICTURES / "version-3.svg", "-o", "new.svg")
     assert result.returncode == 0, result.stderr

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Programs that forbid system calls which sampling needs continue unharmed. Later samples are in the
-# picture, or a message says why not.
+# picture, or a message says why they are not.
 import os
 import pathlib
 import subprocess
@@ -20,12 +20,15 @@ def program(tmp_path_factory):
 
 
 def shape(text):
-    """The first word of each line, which is the output without times."""
+    """The first word of each line, so the output without times."""
     return [line.split()[0] for line in text.splitlines()]
 
 
 def run_both(program, folder, *words, **options):
-    """Run a program alone in brief and under flamerun; status and output but times are equal."""
+    """
+    Run a program alone (with BRIEF set) and under flamerun. Exit status and output, except for
+    times, must be equal.
+    """
     alone = subprocess.run([program, *words], text=True, stdout=subprocess.PIPE,
                            env={**os.environ, "BRIEF": "1"})
     if "no such thing here" in alone.stdout:
@@ -37,13 +40,17 @@ def run_both(program, folder, *words, **options):
 
 
 def assert_sampled(run, function, least=0.5):
-    """Assert that the share @least of the CPU time that the function used is below it."""
+    """
+    Assert that at least the share @least of the CPU time that the function used is below it in the
+    picture.
+    """
     due = run.truth[function] * RATE_HZ / 1e9
     assert due > 20, "too short to tell"
     assert run.folded.below(function) > least * due, run.folded.describe() + run.stderr
 
 
-# The program cannot exec others: the dynamic linker reads the time stamp counter.
+# Under this restriction the program cannot exec another one, because the dynamic linker reads the
+# time stamp counter.
 @pytest.mark.parametrize("how", ["prctl", "syscall", "thread", "fork"])
 def test_without_the_time_stamp_counter(program, tmp_path, how):
     run = run_both(program, tmp_path, "tsc", how)
@@ -52,7 +59,7 @@ def test_without_the_time_stamp_counter(program, tmp_path, how):
 
 
 def assert_books(run, *functions):
-    """Assert that 90 % of the CPU time of @functions is in the picture, under whatever names."""
+    """Assert that 90 % of the CPU time of @functions is in the picture, under any names."""
     due = sum(run.truth[function] for function in functions) * RATE_HZ / 1e9
     assert run.folded.total > 0.9 * due - 4, run.folded.describe() + run.stderr
 
@@ -104,7 +111,7 @@ def test_its_own_signal_under_a_filter(program, tmp_path, call):
 
 
 def test_a_filter_that_is_nowhere(program, tmp_path):
-    """The kernel refuses a filter or code at an invalid address, and sampling continues."""
+    """If the kernel refuses a filter or code at an invalid address, sampling continues."""
     run = run_both(program, tmp_path, "filter", "nowhere", "none", "threads")
     assert "-1 1 -1 1\n" in run.stdout
     assert "flamerun's library" not in run.stderr
@@ -124,7 +131,7 @@ def test_beginnings_under_a_filter(program, tmp_path, then, said):
 
 
 def clock_is_the_kernels():
-    """Does the vDSO read the time by a system call here?"""
+    """Returns whether the vDSO reads the time by a system call here."""
     source = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return not source.exists() or source.read_text().strip() not in (
         "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Processes in unusual states continue unharmed: confined ones, forked without libc, in other roots
-# and namespaces, without timers.
+# Processes in unusual states continue unharmed: confined processes, processes forked without libc,
+# in other root folders and namespaces, and without timers.
 import functools
 import os
 import re
@@ -51,8 +51,8 @@ def test_lives_go_on(program, tmp_path, case, clock):
 
 @pytest.mark.parametrize("others", ["", "/no/such/other.so"])
 def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
-    # A static child, because the new root has no libraries. A dynamic one would also print ld.so's
-    # error.
+    # The child is static, because the new root folder has no libraries. A dynamic child would also
+    # make ld.so print an error.
     program = compile_target("odd_lives.c", tmp_path, output="dynamic")
     root = tmp_path / "root"
     root.mkdir()
@@ -67,7 +67,7 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
 @pytest.mark.parametrize("way, limit_kib", [("function", None), ("function", 8192), ("syscall", 8192),
                                             ("threads", None), ("threads", 24576)])
 def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
-    """mlockall() must not lock the arena of 32 MiB or more; the limit usually is 8 MiB."""
+    """mlockall() must not lock the arena of 32 MiB or more, because the limit usually is 8 MiB."""
     program = compile_target("locks_memory.c", tmp_path)
     words = [program, way, *([str(limit_kib)] if limit_kib else [])]
     expected = alone(*words)
@@ -89,7 +89,7 @@ def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
 
 
 def test_a_replaced_preload_keeps_the_library(tmp_path):
-    """Children by fork, vfork and posix_spawn with another LD_PRELOAD are sampled."""
+    """Children that fork, vfork and posix_spawn make with another LD_PRELOAD are sampled."""
     program = compile_target("forkexec.c", tmp_path)
     run = profile(tmp_path, program, "1000", "LD_PRELOAD=libm.so.6", rate_hz=997,
                   options=["-v"])
@@ -117,10 +117,13 @@ def test_what_a_changed_environment_is_like(tmp_path, command, said):
 @pytest.mark.parametrize("kind", ["another C library", "AddressSanitizer"])
 @pytest.mark.parametrize("before", ["", "LD_PRELOAD= "])
 def test_programs_that_the_library_would_end(tmp_path, kind, before):
-    """Below a shell, with flamerun's LD_PRELOAD in the environment or removed from it."""
+    """
+    Run the program from a shell, with flamerun's LD_PRELOAD in the environment or removed from it.
+    """
     flags = ["-O2", "-fsanitize=address"]
     if kind == "another C library":
-        # glibc's loader under musl's name: it would load the library if that were still preloaded.
+        # Use glibc's loader under musl's name. It would load the library if the library was still
+        # preloaded.
         loader = tmp_path / "ld-musl.so.1"
         loader.symlink_to(LOADER)
         flags = ["-O2", f"-Wl,--dynamic-linker={loader}"]
@@ -140,8 +143,8 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
 
 def test_an_emulator_whose_guest_loads_the_library_again(tmp_path):
     """
-    Two copies of the library in a process would take each other's signals, and qemu 7.2 ends a
-    guest that handles such a signal.
+    Two copies of the library in one process would take each other's signals, and qemu 7.2 ends a
+    guest program that handles such a signal.
     """
     emulator = f"qemu-{os.uname().machine}"
     if not shutil.which(emulator):
@@ -178,7 +181,8 @@ def test_a_tracer_finds_no_child_of_ours(program, tmp_path):
     run = profile(tmp_path, program, "any-child", "3", clock_hz=1500)
     assert run.stdout == expected.stdout
     assert run.status == expected.returncode
-    # These are more samples than the pool holds, so flamerun drained it while the program ran.
+    # These are more samples than the pool holds, so flamerun must have drained it while the program
+    # ran.
     assert run.folded.total > 1500
     assert "rings were full" not in run.stderr
 
@@ -189,7 +193,8 @@ def test_refused_forks_are_not_waited_for(program, tmp_path):
 
 
 def test_a_limited_address_space_is_the_programs(program, tmp_path):
-    # Enough memory for the program and what it allocates, but not for the arena in addition.
+    # The limit allows the memory that the program needs and allocates, but not the arena in
+    # addition.
     limited = ["sh", "-c", "ulimit -v 102400; exec \"$@\"", "sh", program, "allocate"]
     expected = alone(*limited)
     assert expected.stdout == "allocated\nend\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The program's own use of SIGVTALRM, signal masks and alternate stacks is not changed, with both
-# clocks. Sleeping calls are interrupted only on kernels for which flamerun says so.
+# flamerun does not change the program's own use of SIGVTALRM, signal masks and alternate stacks,
+# with both clocks. Sleeping calls are interrupted only on kernels for which flamerun says so.
 import functools
 import math
 import os
@@ -18,7 +18,7 @@ CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal
          "blocked-in-all", "masks-of-children", "masks-of-shells", "masks-of-threads", "old-masks",
          "let-in", "faults",
          "told", *(f"room-{kib * 1024}" for kib in (4, 6, 8, 12, 32))]
-# Rates. Programs that use no CPU time in their own signal handlers need not be sampled often.
+# Sampling rates. Programs that use no CPU time in their own signal handlers need no high rate.
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
 
 
@@ -27,9 +27,9 @@ def program(tmp_path_factory):
     return compile_target("own_signals.c", tmp_path_factory.mktemp("own_signals"))
 
 
-# The kernel queues one SIGVTALRM at most, so a signal that the program sends itself is lost while a
-# timer's one is pending. At the CPU clock's rate one in thousands is lost; at 5 kHz on a busy
-# machine, one in ten.
+# The kernel queues at most one SIGVTALRM, so a signal that the program sends itself is lost while a
+# timer's signal is pending. At the rate of the CPU clock one in thousands is lost; at 5 kHz on a
+# busy machine, one in ten.
 SEND_THEMSELVES = {"blocked", "let-in", "blocked-in-all", "waited-for", "leaps-out", "caught-once"}
 # The same code checks the room on a stack for both clocks, so one is enough for `make check`.
 RUNS = [pytest.param(case, clock, marks=of_all if clock != "cpu" and case.startswith("room") else ())
@@ -52,7 +52,7 @@ def test_signals_are_the_programs_own(program, tmp_path, case, clock):
 
 
 def test_a_thread_that_blocks_the_signal_is_sampled(program, tmp_path):
-    """However the signal is blocked, samples are not deferred until it is unblocked."""
+    """In whichever way the signal is blocked, samples are not deferred until it is unblocked."""
     run = profile(tmp_path, program, "old-masks", rate_hz=folded.TICK_HZ)
     worked = run.folded.below("work_blocked") + run.folded.below("work_unblocked")
     sigma = math.sqrt(4 / 9 * 5 / 9 / worked)
@@ -62,7 +62,7 @@ def test_a_thread_that_blocks_the_signal_is_sampled(program, tmp_path):
 
 @pytest.mark.parametrize("blocked", [False, True])
 def test_a_shells_commands_inherit_its_mask(program, tmp_path, blocked):
-    """dash blocks all signals around vfork(), and unblocks them in the child by sigsetmask()."""
+    """dash blocks all signals around vfork() and unblocks them in the child by sigsetmask()."""
     words = ["sh", "-c", f"{program} masked first; {program} masked second; exit 3"]
     if blocked:
         words = [program, "blocked-in-child", *words]
@@ -79,7 +79,7 @@ def test_a_shells_commands_inherit_its_mask(program, tmp_path, blocked):
 def test_a_call_that_an_alarm_breaks_off(tmp_path, words, went_on, options):
     """
     The flags of the alarm's handler decide whether a call restarts, although the sampling signal
-    (SA_RESTART) often arrives before the alarm.
+    (with SA_RESTART) often arrives before the alarm.
     """
     program = compile_target("broken_off.c", tmp_path)
     run = profile(tmp_path, program, *words, rate_hz=4000, options=options)

@@ -27,7 +27,7 @@ UNDER_LIMITS = pytest.mark.skipif("TEST_SANITIZED" in os.environ,
 
 
 def limit(kind, amount):
-    """For preexec_fn: set soft and hard limit of @kind to @amount."""
+    """For preexec_fn: set the soft and the hard limit of @kind to @amount."""
     return lambda: resource.setrlimit(kind, (amount, amount))
 
 
@@ -38,7 +38,7 @@ def limit(kind, amount):
                                                          reason="nobody may trace here")),
 ])
 def test_a_little_stack(run, tmp_path, words):
-    """Drawing and unwinding work although the program's stack limit is small."""
+    """Drawing and unwinding work although the program has a small stack limit."""
     result = run("-r", "997", "-o", "x.svg", "-o", "x.png", "-o", "x.pdf", "-o", "x.folded", *words,
                  "--", "sh", "-c", f"ulimit -s; {BURN}",
                  preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
@@ -51,7 +51,10 @@ def test_a_little_stack(run, tmp_path, words):
 
 @UNDER_LIMITS
 def test_a_little_stack_and_signals(flamerun, tmp_path):
-    """A thread with a stack of its own draws; signals work all the same."""
+    """
+    Under a small stack limit flamerun draws in a thread that has a larger stack. Signals must still
+    work.
+    """
     os.mkfifo(tmp_path / "slow.folded")
     reader = os.open(tmp_path / "slow.folded", os.O_RDONLY | os.O_NONBLOCK)
     with subprocess.Popen([flamerun, "-q", "-o", "slow.folded", "-o", "x.svg", "--", "sh", "-c",
@@ -117,7 +120,10 @@ def test_few_open_files_from_outside(run, tmp_path):
 
 
 def test_a_program_that_lies_to_the_others(run, tmp_path):
-    """Any program of a run can write to the shared arena; nonsense in it harms no other program."""
+    """
+    Any program under flamerun can write to the shared arena. Random values there must not harm
+    other programs.
+    """
     liar = compile_target("liar.c", tmp_path)
     work = subprocess.run([liar, "work"], text=True, check=True, stdout=subprocess.PIPE).stdout
     result = run("-v", "-r", "997", "-o", "x.folded", "--", "sh", "-c", """
@@ -126,8 +132,8 @@ def test_a_program_that_lies_to_the_others(run, tmp_path):
         "$0" work && "$0" work && "$0" work; status=$?
         kill $liar; exit $status""", liar)
     assert (result.returncode, result.stdout) == (0, 3 * work), result.stderr
-    # Even with made-up values, no share exceeds 100 %. "off by" may: it reports inconsistent
-    # counters.
+    # Even with made-up values no share may exceed 100 %. "off by" may, because it reports
+    # inconsistent counters.
     for line in result.stderr.splitlines():
         assert all(float(part) <= 100 for part in re.findall(r"([\d.e+]+) %", line.split(", off by")[0])), line
 
@@ -164,7 +170,10 @@ def test_without_dev_null(run, tmp_path):
 
 
 def test_a_reader_that_goes_away_gets_no_file(flamerun, tmp_path):
-    """Stacks from a pipe are saved if they cannot be written, but not if the reader has ended."""
+    """
+    If stacks read from a pipe cannot be written, they are saved, except if the output's reader has
+    ended.
+    """
     stacks = "".join(f"main;f{i} 1\n" for i in range(100000))
     command = [flamerun, "render", "-", "--format", "folded", "-o", "-"]
     environment = dict(os.environ, TMPDIR=str(tmp_path))
@@ -201,7 +210,7 @@ def test_render_knows_what_holds_no_stacks(run, tmp_path, beginning, what):
 
 
 def test_render_takes_no_picture_for_stacks(run, tmp_path):
-    """Only flamerun's own SVGs are read as stacks, whatever their names."""
+    """Only flamerun's own SVGs are read as stacks, whatever the names of the files are."""
     (tmp_path / "in.folded").write_text(STACKS)
     assert run("render", "in.folded", "-o", "other.svg").returncode == 0
     (tmp_path / "other.svg").rename(tmp_path / "other.folded")
@@ -218,7 +227,8 @@ def test_render_takes_no_picture_for_stacks(run, tmp_path):
 @UNDER_LIMITS
 def test_without_memory_to_share_it_is_sampled_from_outside(run, tmp_path):
     """
-    The arena does not fit the program's address space limit; sampling from outside needs none.
+    The arena does not fit into the program's limit on address space. Sampling from outside needs no
+    arena.
     """
     if outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
@@ -271,7 +281,7 @@ def test_a_limit_on_open_files_is_named(run, tmp_path):
 def test_a_folder_that_is_gone(flamerun, tmp_path):
     """
     If the output's folder is missing before the run, flamerun refuses to run. If it disappears
-    during the run, the stacks are saved elsewhere.
+    during the run, the stacks are saved in another folder.
     """
     (tmp_path / "tmp").mkdir()
     environment = dict(os.environ, TMPDIR=str(tmp_path / "tmp"))
@@ -309,7 +319,7 @@ def test_attached_to_what_does_little(run):
         assert hint == "it is stopped, as by Ctrl-Z: kill -CONT resumes it"
         assert outside.state_of(process.pid) == "T"
     with outside.running("sh", "-c", "while :; do :; done") as process:
-        for _ in range(20):  # on a busy machine it may get almost no CPU time
+        for _ in range(20):  # On a busy machine the process may get almost no CPU time.
             hints = said(process.pid, "-r", "5")
             if any("sample it for longer" in hint for hint in hints):
                 break

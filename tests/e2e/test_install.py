@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# `make install` and `make dist`: which files are built when, with which tools. The compiler is a
-# script that only logs its calls.
+# `make install` and `make dist`: which files are built at which time, with which tools. The
+# compiler is a script that only logs its calls.
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif("TEST_SANITIZED" in os.environ, reason="asked without sanitizers"),
 ]
 
-# Creates the output file. Logs one line for each call that compiles.
+# A compiler that only creates its output file, and logs one line for each call that compiles.
 COMPILER = """#!/bin/sh
 for word; do
     case $before in -o) out=$word ;; esac
@@ -28,7 +28,7 @@ done
 echo "${source:-$out}" >> "$COMPILED"
 : > "$out"
 """
-# Called as "ar rcs ARCHIVE ..." or "objcopy --option FILE".
+# An archiver that is called as "ar rcs ARCHIVE ..." or "objcopy --option FILE".
 ARCHIVER = '#!/bin/sh\n[ "$1" != rcs ] || { echo "$2" >> "$COMPILED"; : > "$2"; }\n'
 
 
@@ -44,7 +44,7 @@ def tools(tmp_path):
 
 @pytest.fixture
 def make(tools, tmp_path):
-    """Run make in @folder; returns what was compiled and linked for it."""
+    """Run make in @folder. Returns which files were compiled and linked."""
     def call(*words, folder=ROOT, **variables):
         log = tmp_path / "compiled"
         log.write_text("")
@@ -69,7 +69,7 @@ def test_installing_builds_nothing_anew(make, tmp_path):
     assert len(make("all")) > 100
     stage = f"DESTDIR={tmp_path}/stage"
     assert make(stage, "install") == []
-    # Only the few files that contain the prefix are compiled again.
+    # With another prefix, only the few files that contain the prefix are compiled again.
     again = [one for one in make(stage, "prefix=/elsewhere", "install") if one.endswith(".c")]
     assert 0 < len(again) < 6 and all(names_a_folder(one) for one in again), again
     assert make(stage, "prefix=/elsewhere", "install") == []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # gdb, perf, C++ exceptions and flamerun see correct stacks in intercept stubs, while the original
-# function runs and while the check runs. tests/targets/stub_chain.c describes the stacks.
+# function runs and while the tick check runs. tests/targets/stub_chain.c describes the stacks.
 import pytest
 
 import library
@@ -16,7 +16,10 @@ __all__ = ["chain", "chain_fp", "gdb", "perf", "tool"]
 
 
 def whole_in_check(stacks):
-    """The share of samples whose callers are those of the check, then the chain up to main."""
+    """
+    The share of samples whose callers are those of the tick check, then the chain of stubs up to
+    main.
+    """
     there = {stack: count for stack, count in stacks.items() if "work" in stack}
     assert sum(there.values()) > 20, stacks.most_common(5)
     return sum(count for stack, count in there.items() if is_whole(stack)) / sum(there.values())
@@ -42,7 +45,7 @@ def test_gdb_in_the_check(gdb, chain):
     names = frames_of(text)
     assert names[:2] == ["leaf", "on_interrupt"], text
     assert names[names.index(SLOW) + 1:] == CHAIN, text
-    # If gdb is not informed, it cannot find the chain. Otherwise the test would prove nothing.
+    # Without being informed, gdb must not find the chain. Otherwise the test would prove nothing.
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, IN_CHECK, "spin", 1)
     assert frames_of(text)[-len(CHAIN):] != CHAIN
 
@@ -79,7 +82,8 @@ def assert_thrown(program):
         assert result.returncode == 0
         assert "caught 500000 clean 3000" in result.stdout
         assert "stubs 3" in result.stdout
-        # A tick is pending in each round and no check is made: no throw returns through a stub.
+        # A tick is pending in each round, but no check is made, because no throw returns through a
+        # stub.
         assert "checks 0 then 1000" in result.stdout
 
 
@@ -103,11 +107,12 @@ def test_under_flamerun(tmp_path, mode, link):
     program = library.build("stub_chain.c", tmp_path, link=link)
     run = profiled.profile(tmp_path, program, str(mode), "spin", "500")
     assert run.status == 0, run.stderr
-    # flamerun leaves out the frames of its library's check; the archive's are part of the program.
+    # flamerun leaves out the frames of its own library's check. If the archive makes the check, its
+    # frames are part of the program.
     leaf = ["on_interrupt"] if mode == IN_CHECK else ["step"]
     inward = tuple(CHAIN[::-1] + leaf + ["leaf", "work"])
     seen = run.folded.where(lambda stack: tuple(
         name for name in stack if name != "interrupt_call")[-len(inward):] == inward)
-    # The program first waits for a tick, which may take long.
+    # First the program waits for a tick, which may take long.
     rest = run.folded.total - run.folded.below("wait_for_tick")
     assert seen > 0.9 * rest, run.folded.describe()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compare samples with the JVM's traceback. In tests/targets/JavaTruth.java every method that uses
-# the CPU is called in one way only and prints its stack. All samples with the method must show that
-# stack completely, with each caller's line.
+# Compare samples with the JVM's own stack trace. In tests/targets/JavaTruth.java every method that
+# uses the CPU is called in one way only and prints its stack. All samples in the method must show
+# this stack completely, with the line of each caller.
 import collections
 import json
 import os
@@ -34,7 +34,8 @@ TIERS = {
 }
 
 
-# Tiers that run with every JDK. The newest JDK runs with all TIERS; in `make check-all` all JDKs do.
+# Tiers that run with every JDK. Only the newest JDK runs with all TIERS; in `make check-all` all
+# JDKs do.
 FEW = ("tiered", "interpreted")
 
 # ENTERED separates the frames of a virtual thread from those of its carrier. FROZEN stands for
@@ -44,7 +45,7 @@ FROZEN = ("[frozen frames]", "", 0)
 
 
 def tiers(first, names):
-    """Test parameters: the version of a JDK and a tier."""
+    """Test parameters: the version of a JDK, and a tier."""
     found = javas.each(first)
     return [pytest.param(version, tier, marks=() if version == found[-1] or tier in FEW
                          else profiled.of_all) if isinstance(version, int)
@@ -54,7 +55,7 @@ def tiers(first, names):
 
 @pytest.fixture(scope="module", name="compiled")
 def compile_truth(tmp_path_factory):
-    """A folder with the classes compiled by @version."""
+    """compiled(version) -> a folder with the classes compiled by this JDK."""
     folders = {}
 
     def compiled(version):
@@ -83,7 +84,7 @@ def methods(stack, known):
 
 
 def spinning(shown):
-    """(number of methods down to the innermost that spins, its name)"""
+    """(number of methods down to the innermost method that spins, name of this method)"""
     for i in reversed(range(len(shown))):
         holder, _, method = shown[i][0].rpartition(".")
         if method.startswith("spin_"):
@@ -93,8 +94,8 @@ def spinning(shown):
 
 def is_true(shown, expected, carriers):
     """
-    Is the stack the one that the JVM printed? The JVM does not print the carrier's frames below a
-    virtual thread's, so these must equal one of @carriers.
+    Returns whether the stack is the one that the JVM printed. The JVM does not print the carrier's
+    frames below a virtual thread's, so these must equal one of @carriers.
     """
     bottom = []
     if FROZEN in shown:
@@ -104,7 +105,7 @@ def is_true(shown, expected, carriers):
             return False
         expected = expected[-len(shown):]
         if bottom == []:
-            bottom = None  # in JDK 21 the carrier's frames cannot be found
+            bottom = None  # not found in JDK 21
     elif ENTERED in shown:
         at = shown.index(ENTERED) + 1
         bottom, shown = shown[:at], shown[at:]
@@ -116,11 +117,11 @@ def is_true(shown, expected, carriers):
 def sort_stacks(picture, told):
     """
     Returns (expected stacks, {spinning method: weight of its stacks}, {spinning method: weight of
-    its stacks with frames in the JVM's heap}). Asserts that no stack is wrong and few are
+    its stacks with frames in the JVM's heap}). Asserts that no stack is wrong and that few are
     incomplete. Stacks are incomplete while a thread's frames are being changed, for virtual threads
     whenever they continue.
     """
-    # The program prints names of hidden classes without their address.
+    # The program prints the names of hidden classes without their addresses.
     said = re.sub(r"/0x[0-9a-f]+", "", told.read_text(encoding="utf-8"))
     expected = {name: [tuple(method) for method in stack]
                 for name, stack in json.loads(said).items()}
@@ -158,7 +159,7 @@ def run_truth(folder, version, classes, *flags, program="JavaTruth"):
 def assert_all_seen(expected, true):
     """
     Assert that a quarter of the CPU time that each method uses, MS a round, is in the profile.
-    flamerun itself may take half of it.
+    flamerun itself may take half of the time.
     """
     few = {name: true[name] for name in expected
            if true[name] < MS / 4 * (1 if name in ("spin_clinit", "spin_pinned")
@@ -166,7 +167,7 @@ def assert_all_seen(expected, true):
     assert not few, few
 
 
-# If each method is compiled at once, compiling alone takes half a minute.
+# If each method is compiled at its first call, compiling alone takes half a minute.
 @pytest.mark.parametrize("version, tier", [
     *tiers(javas.KNOWN_MIN, TIERS),
     *(pytest.param(version, "compiled first", marks=profiled.of_all)
@@ -183,7 +184,7 @@ def test_every_stack_of_virtual_threads_is_their_own(tmp_path, compiled, version
         tmp_path, version, compiled(version), "-Djdk.virtualThreadScheduler.parallelism=1",
         "-Djdk.virtualThreadScheduler.maxPoolSize=1", *TIERS[tier], program="JavaVirtual")
     assert_all_seen(expected, true)
-    # A virtual thread that has not waited has all frames on the stack.
+    # If a virtual thread has not waited, all its frames are on the stack.
     assert not sum(frozen[name] for name in ("spin_started", "spin_deep", "spin_pool", "spin_pinned"))
     if tier == "interpreted":
         assert frozen["spin_waited"] == true["spin_waited"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ranks of a parallel program, gathered in a folder and drawn as one picture. Environment variables
-# stand in for the launchers; test_job_real.py has real ones.
+# Ranks of a parallel program are gathered in a folder and drawn as one picture. Environment
+# variables stand in for the launchers; test_job_real.py uses real ones.
 import json
 import os
 import re
@@ -15,7 +15,7 @@ import folded
 import outside
 import pprof
 
-# Launchers, by the variables that they set: rank, number of ranks, identity of the job.
+# Launchers, and the variables that they set: rank, number of ranks, identity of the job.
 LAUNCHERS = {
     "openmpi": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"),
     "mpich": ("PMI_RANK", "PMI_SIZE", None),
@@ -81,7 +81,7 @@ def test_weights_add_up(start, run, versions, tmp_path):
         assert rank["cpu"] == sum(weight for stack, weight in ranks.stacks
                                   if stack[0] == f"rank {rank['rank']} (n1)")
     assert all(stack[0] == "n1 (node)" for stack, _ in nodes.stacks)
-    # Maximum, minimum and mean of a function's weight over the ranks.
+    # Check the maximum, minimum and mean of each function's weight over the ranks.
     for function in report["job"]["functions"]:
         of = [sum(weight for stack, weight in ranks.stacks
                   if stack[0] == f"rank {rank} (n1)" and function["name"] in stack) for rank in range(3)]
@@ -92,7 +92,7 @@ def test_weights_add_up(start, run, versions, tmp_path):
 
 
 def test_many_at_once(start, run, tmp_path):
-    """All ranks start and end at the same moment, and each gets its entry in the file."""
+    """All ranks start and end at the same moment. Each must get its entry in the file."""
     end([start(rank, 16, "sh", "-c", "exit $((OMPI_COMM_WORLD_RANK % 2))") for rank in range(16)])
     ranks = tables(run)["job"]["ranks"]
     assert [rank["rank"] for rank in ranks] == list(range(16))
@@ -124,7 +124,7 @@ def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
     def cpu():
         return [one["cpu"] for one in tables(run)["job"]["ranks"]] if (tmp_path / "job" / "n1.ranks").exists() else []
 
-    # The rank is listed from the start, without samples. Sleep, because polling uses the CPU.
+    # The rank is listed from its start, without samples. Sleep first, because polling uses the CPU.
     time.sleep(9)
     outside.wait_until(lambda: any(cpu()))
     assert rank.poll() is None
@@ -136,7 +136,9 @@ def test_what_a_rank_has_is_there_while_it_runs(start, run, versions, tmp_path):
 
 
 def test_an_unusual_rank_is_told(start, run, versions):
-    """One of eight ranks works more than six times as long as the others: more than 10 sigma."""
+    """
+    One of eight ranks works more than six times as long as the others, which is more than 10 sigma.
+    """
     ranks = [start(rank, 8, versions, 40 if rank == 5 else 6) for rank in range(8)]
     end(ranks)
     assert [one["is_unusual"] for one in tables(run)["job"]["ranks"]] == [rank == 5 for rank in range(8)]
@@ -145,7 +147,10 @@ def test_an_unusual_rank_is_told(start, run, versions):
 
 
 def test_what_one_rank_alone_does_is_told(run, tmp_path):
-    """A function of one rank only is small in the sum; it comes after those with most weight."""
+    """
+    A function that only one rank has is small in the sum. It is listed after those with most
+    weight.
+    """
     names = [b"", *(b"f%d" % i for i in range(12)), b"alone", b"dull", b"calls", b"inside", b"libmpi.so.40"]
     frames = len(names) - 2
     columns = [(8, range(1, frames + 1)), (9, [0] * (frames - 1) + [frames + 1]),
@@ -170,7 +175,10 @@ def test_a_rank_that_never_came(start, run, versions):
 
 @pytest.mark.parametrize("launcher", ["openmpi", "mpich"])
 def test_another_job_in_its_folder(start, run, versions, launcher):
-    """Ranks of an earlier job are removed. Without an id, a job is earlier if a rank has ended."""
+    """
+    Ranks of an earlier job are removed. If jobs have no id, a job is an earlier one if a rank of it
+    has ended.
+    """
     end([start(rank, 4, versions, 4, launcher=launcher, job="1") for rank in range(4)])
     end([start(rank, 2, versions, 4, launcher=launcher, job="2") for rank in range(2)])
     assert [rank["rank"] for rank in tables(run)["job"]["ranks"]] == [0, 1]

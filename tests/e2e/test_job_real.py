@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ranks of real parallel programs, in `make check-all`, which installs the launchers: mpirun of Open
-# MPI and MPICH, and srun on four nodes that tests/setup/slurm.sh simulates.
+# Ranks of real parallel programs. `make check-all` installs the launchers: mpirun of Open MPI and
+# MPICH, and srun on four nodes that tests/setup/slurm.sh simulates.
 import json
 import os
 import pathlib
@@ -15,8 +15,8 @@ import profiled
 pytestmark = profiled.of_all
 
 LAUNCHERS = {
-    # There are more ranks than processors, so let them yield. Open MPI's shared memory would take
-    # all nodes to be one machine.
+    # There are more ranks than processors, so let waiting ranks yield. Open MPI's shared memory is
+    # off, because it would treat all nodes as one machine.
     "openmpi": (("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"), "pmix"),
     "mpich": (("mpirun.mpich", "-np"), "pmi2"),
 }
@@ -90,7 +90,7 @@ def test_four_nodes(run, flamerun, tmp_path, slow_rank, srun, mpi):
 
 
 def test_a_rank_dies_in_a_cluster(run, flamerun, tmp_path, slow_rank, srun):
-    """One rank kills itself and Slurm ends the others; the profiles of all are there."""
+    """One rank kills itself and Slurm ends the others. The profiles of all ranks must be there."""
     words = srun("--mpi=pmi2", "--kill-on-bad-exit", "-N4", "-n16", flamerun, "--job=job")
     result, report = report_of(run, [*words, slow_rank("mpich"), 2, -1, 9], tmp_path)
     assert result.returncode != 0
@@ -102,7 +102,7 @@ def test_a_rank_dies_in_a_cluster(run, flamerun, tmp_path, slow_rank, srun):
 
 
 def test_the_plugin(run, flamerun, tmp_path, srun):
-    """srun --flamerun does not change a task's limits, prolog, signals and status."""
+    """srun --flamerun must not change a task's limits, prolog, signals and status."""
     if not (pathlib.Path(flamerun).parent / "spank_flamerun.so").exists():
         pytest.skip("no plugin: make spank")
     (tmp_path / "prolog.sh").write_text("#!/bin/sh\necho export FROM_PROLOG=yes\n")

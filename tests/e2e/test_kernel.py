@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# --kernel: the kernel's functions above the program's. Compares their times with the program's own
-# clock and with perf, checks that system calls return the same, and the messages of refusals.
+# The option --kernel shows the kernel's functions above the program's. These tests compare their
+# times with the program's own clock and with perf, check that system calls return the same, and
+# check the messages of refusals.
 import pathlib
 import re
 import shutil
@@ -18,7 +19,7 @@ SUFFIX = "_[k]"
 
 @pytest.fixture(scope="session")
 def kernel():
-    """The names of the kernel's functions; skips if the kernel does not allow sampling."""
+    """The names of the kernel's functions. Skips the test if the kernel does not allow sampling."""
     result = subprocess.run([profiled.BUILD / "flamerun", "--kernel", "-o", "/dev/null", "--format",
                              "folded", "--", "true"], text=True, capture_output=True, check=False)
     refusal = re.search("^flamerun: (--kernel: .*)", result.stderr, re.M)
@@ -28,22 +29,25 @@ def kernel():
 
 
 def of_kernel(stack):
-    """The kernel's frames of @stack, without marks."""
+    """The names of the kernel's frames in @stack, without their mark."""
     return [name[:-len(SUFFIX)] for name in stack if name.endswith(SUFFIX)]
 
 
 def test_functions_and_their_share(tmp_path, kernel):
-    """A third of the time each: computing, reading zeros by system calls, page faults."""
+    """
+    The program spends a third of its time each in computing, in reading zeros by system calls, and
+    in page faults.
+    """
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "2000", rate_hz=1000, options=["--kernel"])
     total = sum(run.truth.values())
     for name, true_ns in run.truth.items():
-        # Ticks measure the time in the kernel, 160 of each kind: 5 sigma are 40 %.
+        # The kernel measures its time by ticks, 160 of each kind: 5 sigma are 40 %.
         assert abs(run.folded.below(name) / run.folded.total - true_ns / total) \
             < 0.4 * true_ns / total, run.folded.describe()
     reads = run.folded.where(lambda stack: "reads" in stack and "vfs_read" in of_kernel(stack))
     assert reads > 0.6 * run.folded.below("reads"), run.folded.describe()
-    # A page fault begins with interrupts off. If the host has to find the page, most of the time is
+    # A page fault begins with interrupts off. If the host must find the page, most of the time is
     # sampled where interrupts are enabled again, before handle_mm_fault().
     faults = run.folded.where(lambda stack: "touches" in stack and any(
         "page_fault" in name for name in of_kernel(stack)))
@@ -52,10 +56,10 @@ def test_functions_and_their_share(tmp_path, kernel):
                             and "handle_mm_fault" in of_kernel(stack)), run.folded.describe()
     for stack, _ in run.folded.stacks:
         mine, theirs = of_kernel(stack), stack[:len(stack) - len(of_kernel(stack))]
-        # The kernel's frames are the innermost ones, and have names that the kernel knows.
+        # The kernel's frames are the innermost frames and have names that the kernel knows.
         assert not any(name.endswith(SUFFIX) for name in theirs), stack
         assert set(mine) <= kernel, stack
-        # Code that only computes enters the kernel by interrupts alone, never by calls.
+        # Code that only computes enters the kernel by interrupts, never by calls.
         assert not ("computes" in stack and set(mine) & {"vfs_read", "do_anonymous_page"}), stack
     computes = run.folded.where(lambda stack: "computes" in stack and of_kernel(stack))
     assert computes < 0.3 * run.folded.below("computes"), run.folded.describe()
@@ -65,7 +69,9 @@ def test_functions_and_their_share(tmp_path, kernel):
 
 
 def test_as_perf_sees_it(tmp_path, kernel):
-    """Functions with 3 % of the kernel's time or more have perf's shares, within 5 sigma."""
+    """
+    Functions with 3 % of the kernel's time or more have the shares that perf shows, within 5 sigma.
+    """
     if not shutil.which("perf"):
         pytest.skip("no perf")
     program = profiled.compile_target("in_kernel.c", tmp_path)
@@ -86,7 +92,8 @@ def test_as_perf_sees_it(tmp_path, kernel):
         if share < 0.03:
             continue
         mine = run.folded.where(lambda stack, name=name: name in of_kernel(stack)) / inside
-        # Both shares vary: perf's has len(stacks) samples, flamerun's at least 300 independent ones.
+        # Both shares vary: perf's has len(stacks) samples, flamerun's has at least 300 independent
+        # ones.
         bound = 5 * (share * (1 - share) * (1 / len(stacks) + 1 / 300)) ** 0.5
         assert abs(mine - share) < bound + 0.01, (name, mine, share)
         compared += 1
@@ -94,7 +101,7 @@ def test_as_perf_sees_it(tmp_path, kernel):
 
 
 def test_below_functions_of_a_language(tmp_path, kernel):
-    """Python functions have the kernel's functions of their own system calls only."""
+    """A Python function has only the kernel's functions of its own system calls."""
     script = tmp_path / "two.py"
     script.write_text("""
 import os
@@ -123,7 +130,9 @@ for _ in range(2500):
 
 
 def test_calls_return_the_same(tmp_path, kernel):
-    """The target exits with 1 if a read is cut short, as by a signal that arrives in the call."""
+    """
+    The target exits with 1 if a read is cut short, as by a signal that arrives during the call.
+    """
     program = profiled.compile_target("in_kernel.c", tmp_path)
     run = profiled.profile(tmp_path, program, "1000", rate_hz=10000, options=["--kernel"])
     assert run.status == 0 and set(run.truth) == {"computes", "reads", "touches"}, run.stderr
@@ -143,7 +152,7 @@ def test_again_from_folded_text(tmp_path, kernel):
 
 
 def test_what_a_refusal_says(tmp_path):
-    """flamerun prints one line, and the run continues."""
+    """If sampling the kernel is refused, flamerun prints one line and the run continues."""
     confine = tmp_path / "confine"
     subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
                     confine], check=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A program writes its own profile: the library writes .pb, flamerun all other formats. The program
-# does not notice that flamerun runs.
+# A program writes its own profile: the library writes .pb files, flamerun makes all other formats.
+# The program does not notice that flamerun runs.
 import os
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ from folded import assert_share
 from pprof import Profile
 from profiled import BUILD, IS_ALL
 
-# For tests that only check if there is a picture.
+# For tests that only check whether there is a picture.
 BRIEF = {"BRIEF": "1"}
 UNNOTICED = {"waited": 1, "sigchld": 1, "descriptors": 0, "handler": 1, "mask": 1}
 
@@ -40,7 +40,7 @@ def test_every_format(program, tmp_path):
     # The temporary profile was removed.
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
     stacks = library.stacks(tmp_path / "s.folded")
-    # 1.2 s of CPU time, 250 independent samples per second.
+    # 1.2 s of CPU time at 250 independent samples per second.
     assert_share(stacks, stacks.below("left"), 2 / 3, 290, "left")
     assert stacks.below("right") > 50
     assert "title" not in stacks.describe()
@@ -51,7 +51,7 @@ def test_every_format(program, tmp_path):
             if "right" in names} == {"second"}
     assert [comment.split()[-2:] for comment in profile.comments if comment.startswith("mark")] \
         == [["both", "run"]]
-    # flamerun draws the library's profile later in the same way.
+    # flamerun must draw the library's profile in the same way later.
     subprocess.run([BUILD / "flamerun", "render", "s.pb", "-o", "again.folded"], cwd=tmp_path,
                    check=True, stderr=subprocess.DEVNULL)
     assert (tmp_path / "again.folded").read_text() == (tmp_path / "s.folded").read_text()
@@ -82,7 +82,7 @@ def test_settings_of_others_do_not_reach_it(shared, tmp_path):
 
 @pytest.fixture
 def moved(tmp_path):
-    """(program with its own copy of the library, the copy's folder)"""
+    """(a program that has its own copy of the library, the copy's folder)"""
     folder = tmp_path / "lib"
     folder.mkdir()
     shutil.copy(library.SHARED, folder)
@@ -129,5 +129,6 @@ def test_under_a_tracer(shared, tmp_path, confined):
                             env=library.environment(**BRIEF), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, timeout=120, check=True)
     assert library.said(result) == {"s.folded": 0, **UNNOTICED}
-    # strace -f follows every child of the program, but must not have seen flamerun's start.
+    # strace -f follows every child of the program, but must not have seen that flamerun was
+    # started.
     assert "execve" not in (tmp_path / "trace").read_text().split("\n", 1)[1]

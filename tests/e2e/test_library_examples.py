@@ -61,7 +61,7 @@ def test_batch_draws_pictures(tmp_path):
 
 
 def test_batch_works_whatever_becomes_of_its_pictures(batch, tmp_path):
-    """Under flamerun it cannot profile itself: it says so, and its output is the same."""
+    """Under flamerun the program cannot profile itself: it says so, and its output is the same."""
     _, alone = batch
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "all.folded", "--",
                              example("batch", tmp_path), "3000000"], cwd=tmp_path, text=True,
@@ -87,7 +87,7 @@ def test_server_answers_and_draws_itself(tmp_path):
     with Program(tmp_path, example("server", tmp_path), path, preload=False,
                  settings="duration=1.5:rate=500:output=a.folded") as server:
         with connected(path) as client, client.makefile("rw") as stream:
-            ask_until(stream, ["bacan"], lambda: True)  # wait until it has read its dictionary
+            ask_until(stream, ["bacan"], lambda: True)  # until its dictionary is read
             server.ask()
             answers = ask_until(stream, ["bacan", "bacon", "stastaa", "zzzz"],
                                 (tmp_path / "a.folded").exists)
@@ -96,7 +96,7 @@ def test_server_answers_and_draws_itself(tmp_path):
         assert server.process.poll() is None
     assert answers["bacon"] == "bacon"
     assert answers["stastaa"] == "stasta"
-    # The kernel's share of such a short request varies.
+    # The share of the kernel in such a short request varies.
     assert stacks.below("correct") > 0.25 * stacks.total, stacks.describe()
     assert stacks.below("serve") > 0.9 * stacks.total, stacks.describe()
     assert {"serve", "correct", "may_be_nearer", "edit_distance"} <= \
@@ -107,7 +107,10 @@ def test_server_answers_and_draws_itself(tmp_path):
     ("cpu", "cpu", ("mix", "count")),
     ("elapsed", "vm", ("mix (program.vm:5)", "count (program.vm:9)"))])
 def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, names):
-    """Shares in native frames and in reported stacks equal those by the machine's own clocks."""
+    """
+    The shares in native frames and in reported stacks equal those that the virtual machine's own
+    clocks measure.
+    """
     run = profiled.profile(tmp_path, example("machine", tmp_path), "1300",
                            options=["--sample-type", type_of_it])
     assert run.status == 0, run.stderr
@@ -116,7 +119,8 @@ def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, n
     times = [said[f"{name}_{clock}_ns"] for name in ("mix", "count")]
     share = times[0] / sum(times)
     assert 0.1 < share < 0.9 and mix + count >= 100, (share, mix, count)
-    # At least this many independent samples: the kernel checks a CPU clock at each tick, 100 Hz.
+    # The least number of independent samples: the kernel checks a CPU clock at each tick, 100 times
+    # per second.
     looks = min(mix + count, sum(times) / 1e7)
     sigma = (share * (1 - share) / looks) ** 0.5
     assert abs(mix / (mix + count) - share) <= 5 * sigma, (mix, count, share)
@@ -125,7 +129,8 @@ def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, n
         assert {(*chunk, names[0]), (*chunk, names[1], "collatz")} <= \
             {stack for stack, _ in run.folded.stacks}
         return
-    # The builtin has its caller below it, under both of its names; so has the self time of eval().
+    # The builtin has its caller below it, under both of the caller's names; so has the self time of
+    # eval().
     assert run.folded.where(lambda stack: "collatz" in stack and stack.index("chunk") <
                             stack.index("count") < stack.index("collatz"))
     assert not run.folded.where(lambda stack: "eval" in stack)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# libflameprof in difficult programs: with ThreadSanitizer, with much thread-local storage, under
-# valgrind.
+# libflameprof in difficult programs: with ThreadSanitizer, with much thread-local storage, and
+# under valgrind.
 import shutil
 import subprocess
 
@@ -84,14 +84,16 @@ GROWS = HEAD + """
 
 
 def assert_sampled(said):
-    # 0.3 s at 997 Hz: a loaded machine merges samples but does not lose their weight.
+    # 0.3 s at 997 Hz. A busy machine merges samples but does not lose their weight.
     assert (said["start"], said["stop"]) == (0, 0)
     assert said["weight"] >= 150
 
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_much_thread_local_storage(link, tmp_path):
-    """Thread-local storage takes 3 MiB of every thread's stack, the worker's included."""
+    """
+    Thread-local storage takes 3 MiB of the stack of every thread, including the worker thread's.
+    """
     program = library.build(library.write(tmp_path, "burns.c", BURNS), tmp_path, link=link,
                             flags=("-O1", f"-DTHREAD_LOCAL_BYTES={3 << 20}"))
     assert_sampled(library.said(library.run(program, cwd=tmp_path)))
@@ -100,8 +102,8 @@ def test_much_thread_local_storage(link, tmp_path):
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
     """
-    gcc's ThreadSanitizer has a megabyte of thread-local storage. Both compilers' ThreadSanitizer
-    end a program that joins a thread unknown to them.
+    gcc's ThreadSanitizer has a megabyte of thread-local storage. The ThreadSanitizers of both
+    compilers end a program that joins a thread which they do not know.
     """
     source = library.write(tmp_path, "burns.c", BURNS)
     probe = subprocess.run([compiler, "-fsanitize=thread", "-x", "c", "-", "-o",
@@ -117,7 +119,7 @@ def test_thread_sanitizer_and_the_shared_library(compiler, tmp_path):
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_valgrind_extends_the_stack(link, tmp_path):
-    """Signals arrive while the stack grows, and valgrind reports no error of the library."""
+    """Signals arrive while the stack grows, and valgrind must report no error in the library."""
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
     program = library.build(library.write(tmp_path, "grows.c", GROWS), tmp_path, link=link,
@@ -128,7 +130,9 @@ def test_valgrind_extends_the_stack(link, tmp_path):
 
 
 def test_a_scope_below_valgrind_is_drawn(tmp_path):
-    """valgrind cannot run a process in another's memory, as the one that draws usually does."""
+    """
+    valgrind cannot run a process in the memory of another, as the drawing process usually runs.
+    """
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
     source = library.write(tmp_path, "scope.c", HEAD + """

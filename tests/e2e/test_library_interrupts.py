@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Ticks for virtual machines, with all ways to link the library: the program reads the right
-# counter, and the timer is in no profile and does not disturb the program.
+# Interrupt ticks for virtual machines, with all ways to link the library: the program reads the
+# right counter, and the timer thread is in no profile and does not disturb the program.
 import errno
 
 import pytest
@@ -31,14 +31,14 @@ def run(program, what, way, folder):
 
 
 def check_counts(said):
-    """There is a call for each builtin, and no tick is reported twice."""
+    """The interrupt function is called once for each builtin, and no tick is reported twice."""
     assert said["calls"] == 1 and said["stub_calls"] == 1
     assert 10 <= said["ticks"] <= said["periods"] + 1
 
 
 @pytest.mark.parametrize("link,way", WAYS)
 def test_a_long_builtin_is_one_call(linked, tmp_path, link, way):
-    """Two copies of the library have one timer, and the program reads its own counter."""
+    """Two copies of the library share one timer, and the program reads its own counter."""
     said = run(linked[link], "count", way, tmp_path)
     assert said["flag"] == 1 and said["left"] == 0
     check_counts(said)
@@ -57,7 +57,7 @@ def test_a_program_that_exports_its_copy(tmp_path):
 def test_the_timer_is_not_in_flameruns_profile(linked, tmp_path, link):
     result = profiled.profile(tmp_path, linked[link], "busy", clock_hz=1000)
     assert result.status == 0, result.stderr
-    # The timer ran for 30 ms, which would give at least 30 samples if it were sampled.
+    # The timer thread ran for 30 ms, which would give at least 30 samples if it was sampled.
     assert library.said(result)["timer_ns"] >= 30e6
     stacks = [stack for stack, _ in result.folded.stacks]
     assert stacks
@@ -84,7 +84,7 @@ def test_signals_are_the_programs(linked, tmp_path, link, way):
 
 @pytest.mark.parametrize("link,way", WAYS)
 def test_ticks_end_and_begin_anew(linked, tmp_path, link, way):
-    """Ticks end without a timer left behind, and start again for other functions."""
+    """Ticks end and leave no timer thread behind. They start again for other functions."""
     said = run(linked[link], "again", way, tmp_path)
     assert said == {"timers": 0, "twice": errno.ESRCH, "calls": 0, "others": 0}
 
@@ -93,7 +93,8 @@ def test_ticks_end_and_begin_anew(linked, tmp_path, link, way):
 def test_forks_have_a_timer_once_they_check(linked, tmp_path, link, way):
     said = run(linked[link], "fork", way, tmp_path)
     assert (said["child_status"], said["exec_status"]) == (0, 0)
-    # After fork(), a copy that follows another copy's ticks has its timer before its first check.
+    # After fork(), a copy of the library that follows another copy's ticks has its timer before its
+    # first check.
     follows = link == "archive" and way != "alone"
     assert (said["child_before"], said["child_after"]) == (int(follows), 1)
 
@@ -232,7 +233,7 @@ def test_a_library_opened_late(tmp_path):
 
 
 def test_a_plugin_that_is_closed(tmp_path):
-    """The timer is in the plugin's code, and so are destructors of threads."""
+    """The timer thread runs the plugin's code, and so do destructors of threads."""
     plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "unloading.c", UNLOADING), tmp_path)
     assert library.said(library.run(program, plugin, cwd=tmp_path)) == {"well": 1}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that link libflameprof and run out of memory: every call returns, none ends the program.
+# Programs that link libflameprof run out of memory: every call of the library must return, and none
+# may end the program.
 import library
 
-# Each child has one more successful allocation than the one before, until all succeed.
+# Each child has one more successful allocation than the one before it, until all succeed.
 SOURCE = """
     #include <errno.h>
     #include <stddef.h>
@@ -80,7 +81,7 @@ SOURCE = """
 
 
 def test_stubs_for_unwinders_without_memory(tmp_path):
-    """libgcc and LLVM's unwinder do not check what they allocate."""
+    """libgcc's and LLVM's unwinders do not check the results of their allocations."""
     program = library.build(library.write(tmp_path, "memory.c", SOURCE), tmp_path, link="archive",
                             flags=("-O1",))
     said = library.said(library.run(program, cwd=tmp_path))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# NULL for each pointer parameter of public functions: the rule at the top of flameprof.h, and the
-# functions for which NULL has a meaning.
+# Pass NULL for each pointer parameter of public functions, and check the rule at the top of
+# flameprof.h and the functions for which NULL has a meaning.
 import re
 
 import library
@@ -10,7 +10,8 @@ INVALID = -22
 NO_MEMORY = 2  # FLAMEPROF_STUBS_NO_MEMORY
 NOTHING = None  # no result: the call has to return
 
-# Calls in this order, in one process. `profile` is a profile with a stack, `stub_arena` an arena.
+# Calls, made in this order in one process. `profile` is a profile with a stack, `stub_arena` an
+# arena.
 BEFORE_START = [
     ("flameprof_diagnostics(NULL)", INVALID),
     ("flameprof_mark(NULL)", INVALID),

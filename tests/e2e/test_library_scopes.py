@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Scopes: one picture for every way out of a block, with only the block's samples, in C11, C++17 and
-# C++20, compiled by gcc and clang.
+# Profiling scopes: one picture for every way out of a block, with only the samples of the block, in
+# C11, C++17 and C++20, compiled by gcc and clang.
 import datetime
 import errno
 import re
@@ -14,8 +14,8 @@ import library
 from profiled import of_all
 
 BLOCK, THREAD, PROCESS, LEFT = range(4)
-# inside() uses 100 ms at 997 Hz, which the kernel's tick (at least 100 Hz) merges into fewer
-# samples of more weight. Allow that half of it is lost to other processes.
+# inside() uses 100 ms at 997 Hz. The kernel's tick (at least 100 Hz) merges the samples into fewer
+# ones of more weight. Allow for losing half of the weight to other processes.
 LEAST_WEIGHT = 40
 
 
@@ -36,10 +36,11 @@ def leave(program, way, folder, status=0):
 def assert_only_inside(path):
     stacks = library.stacks(path)
     assert stacks.total >= LEAST_WEIGHT, stacks.describe()
-    # A late tick may hit the end of the scope, with the weight of all periods that it is late for.
+    # A late tick may arrive at the end of the scope, with the weight of all periods by which it is
+    # late.
     assert stacks.below("inside") >= 0.5 * stacks.total, stacks.describe()
     assert stacks.below("outside") == 0, stacks.describe()
-    # Naming and drawing happen after sampling has stopped.
+    # Naming and drawing happen after sampling has stopped, so they have no samples.
     assert stacks.below("flameprof_profile_write") == 0, stacks.describe()
 
 
@@ -83,7 +84,7 @@ def test_after_a_jump_the_next_one_has_its_turn(program, tmp_path):
     said = leave(program, "jump-scope", tmp_path)
     assert said["next"] == 0
     assert (tmp_path / "next.folded").exists()
-    # After the scope that was left has ended, there is nothing to stop or flush.
+    # After the scope that was left has ended, there is nothing to stop or to flush.
     assert leave(program, "jump-stop", tmp_path)["stop"] == -errno.ESRCH
     assert leave(program, "jump-flush", tmp_path)["flush"] == -errno.ESRCH
 
@@ -191,14 +192,15 @@ STANDARDS = [("gcc", "scopes.c", "c11"), ("clang", "scopes.c", "c11"), ("gcc", "
              ("g++", "scopes.cc", "c++20"), ("clang++", "scopes.cc", "c++20")]
 
 
-# Without optimisation, the standard does not matter, only how each compiler leaves a block.
+# Without optimisation, the language standard does not matter, only how each compiler leaves a
+# block.
 @pytest.mark.parametrize("level, compiler, source, standard", [
     pytest.param(level, *way, marks=of_all if level == "-O0" and way[2] in ("c2x", "c++20") else ())
     for level in ("-O0", "-O2") for way in STANDARDS])
 def test_it_compiles_silently_in(compiler, source, standard, level, tmp_path):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
-    # Include only the header, because the target's other headers do not compile with strict
+    # Include only this header, because the target's other headers do not compile with strict
     # options.
     uses = """
         #include "flameprof_scope.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A program that profiles itself, with all ways to link the library, alone and under flamerun.
+# A program profiles itself, with all ways to link the library, alone and under flamerun.
 import pytest
 
 import library
@@ -32,7 +32,9 @@ def shared(tmp_path_factory):
 
 
 def test_without_the_library_preloaded_it_is_the_same(shared, tmp_path):
-    """Linked and preloaded is one instance: two would take SIGVTALRM from each other."""
+    """
+    The linked and the preloaded library are one instance. Two would take SIGVTALRM from each other.
+    """
     env = library.environment(LD_PRELOAD=str(library.SHARED))
     library.run(shared, "life", cwd=tmp_path, env=env)
     library.run(shared, "threads", cwd=tmp_path, env=env)
@@ -47,6 +49,6 @@ def test_what_happens_in_a_pause_is_not_in_the_picture(shared, tmp_path):
     result = profiled.profile(tmp_path, shared, "pauses", rate_hz=500)
     assert result.status == 0
     assert result.folded.below("burn_unseen") == 0, result.folded.describe()
-    # 0.4 s twice in the parent and once in the child are 600 samples; each end may be off by a
+    # 0.4 s twice in the parent and once in the child are 600 samples. Each end may be off by a
     # tick.
     assert 500 <= result.folded.below("burn_seen") <= 700, result.folded.describe()

@@ -28,12 +28,12 @@ def test_python(tmp_path):
         assert match and int(match.group(1)) == program.process.pid
         asked = time.mktime(time.strptime(match.group(2), "%Y%m%d-%H%M%S"))
         assert abs(asked - before) < 30
-        assert stacks.total > 10  # it may have had the CPU for so few ms only
+        assert stacks.total > 10  # It may have had the CPU for only a few ms.
         assert stacks.where(lambda stack: any("Py" in name for name in stack)) > 0.9 * stacks.total
-        # The thread that takes the snapshot is not sampled.
+        # The thread that takes the snapshot must not be sampled.
         assert stacks.where(lambda stack: any("flameprof" in name for name in stack)) == 0
         assert program.said() == ""
-        # Ask again, a second later, so that the file name differs.
+        # Ask again a second later, so that the file name differs.
         time.sleep(max(0, asked + 1.1 - time.time()))
         ask_until(program, lambda: len(list(tmp_path.glob("*.folded"))) > 1)
         assert program.process.poll() is None
@@ -50,8 +50,8 @@ def test_it_samples_as_long_as_asked(tmp_path):
         cpu, waited_s, sampled_s = re.search(
             r"(\d+) samples of cpu, [\d.]+ s(?:, and ([\d.]+) s of waiting)? in ([\d.]+) s",
             text).groups()
-        # The thread may end late, but never early. The waiting time lacks the time before the first
-        # check, which may be late, too.
+        # The snapshot may end late, but never early. The waiting time lacks the time before the
+        # first observation, which may be late too.
         assert 1.5 <= float(sampled_s) < 10
         assert int(cpu) / 100 + float(waited_s or 0) == pytest.approx(
             float(sampled_s), rel=0.2, abs=0.1)
@@ -141,7 +141,7 @@ READS = """
 
 
 def test_reads_are_restarted(tmp_path):
-    """SA_RESTART: a program that waits for input does not notice the signal."""
+    """The handler has SA_RESTART: a program that waits for input does not notice the signal."""
     program = library.build(library.write(tmp_path, "reads.c", READS), tmp_path)
     with Program(tmp_path, program, settings="duration=0.2:output=a.folded") as reads:
         reads.reads()

@@ -34,7 +34,7 @@ def test_a_second_one_is_refused(tmp_path):
         wait_for((tmp_path / "a.folded").exists)
         time.sleep(0.3)
         assert program.said().count("\n") == 1
-        # Nothing is left of the refused snapshot: the next one works.
+        # Nothing is left of the refused snapshot, so the next one works.
         os.remove(tmp_path / "a.folded")
         ask_until(program, (tmp_path / "a.folded").exists)
 
@@ -85,7 +85,7 @@ def test_a_program_without_the_library_ignores_it(tmp_path):
 
 
 def test_the_program_s_own_handler_wins(tmp_path):
-    # Do not use print(): Python forbids it in a handler that interrupts print().
+    # Do not use print(), which Python forbids in a handler that interrupts print().
     code = ("import os, signal\n"
             "signal.signal(signal.SIGUSR2, lambda *_: os.write(1, b'mine\\n'))\n"
             "print('ready', flush=True)\nwhile True: pass")
@@ -110,7 +110,7 @@ def test_what_cannot_be_written_is_said(tmp_path):
 
 
 def test_without_flamerun_the_profile_stays(tmp_path):
-    """The library alone, in a folder of its own and with nothing on PATH."""
+    """The library alone, in a folder of its own, with nothing in PATH."""
     alone = tmp_path / "alone"
     alone.mkdir()
     shutil.copy(library.SHARED, alone)
@@ -209,7 +209,7 @@ def test_under_flamerun_it_is_refused(flamerun, tmp_path):
 
 
 def test_programs_with_other_rights_ignore_it(tmp_path):
-    """A set-user-ID program (AT_SECURE) with the library ignores the setting."""
+    """A set-user-ID program (AT_SECURE) that has the library ignores the setting."""
     if os.getuid() or os.environ.get("TEST_CONFINED"):
         pytest.skip("needs to be root")
     source = library.write(tmp_path, "linked.c", LINKED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# libflameprof.a in every kind of program, alone and together with the shared library; and what
-# `make install` installs of it.
+# libflameprof.a in every kind of program, alone and together with the shared library; and which
+# files of the library `make install` installs.
 import errno
 import os
 import pathlib
@@ -104,21 +104,24 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     said = library.said(library.run(program, cwd=tmp_path))
     assert [said[name] for name in ("start", "pause", "resume", "mark", "stop", "write")] == [0] * 6
     assert (said["status"], said["active"]) == (1, 1)
-    # The archive is not informed of new threads. It searches for them, and on a busy machine it
-    # does so late.
+    # Nothing informs the archive of new threads. It searches for them, late on a busy machine.
     assert (said["threads"], said["marks"]) == (2, 1)
     stacks = library.stacks(tmp_path / "self.folded")
     in_main = stacks.below("main")
     in_thread = stacks.total - in_main
     assert stacks.below("burn") >= 0.9 * stacks.total, stacks.describe()
     assert min(in_thread, in_main) >= 0.1 * stacks.total, stacks.describe()
-    # The stacks of a new thread are short until the worker has found where its stack is.
+    # The stacks of a new thread are short until the worker thread has found the bounds of its
+    # stack.
     assert stacks.below("works") >= 0.5 * in_thread, stacks.describe()
 
 
 @pytest.mark.parametrize("is_opened", [False, True])
 def test_only_a_library_of_the_program_links_it(is_opened, tmp_path):
-    """libc then precedes libflameprof, which can intercept no calls; the profile is complete."""
+    """
+    If libc precedes libflameprof, the library can intercept no calls. The profile must still be
+    complete.
+    """
     source = library.write(tmp_path, "inner.c", SELF.replace("int main(", "int inner("))
     inner = library.build(source, tmp_path, flags=("-O2", "-shared", "-fPIC"), output="inner.so")
     if is_opened:
@@ -197,7 +200,10 @@ CLOSES = BURN + """
 
 
 def test_a_plugin_is_closed_while_it_samples(tmp_path):
-    """The library in a closed plugin stays mapped while its handler and worker still run."""
+    """
+    A plugin that contains the library stays mapped after it is closed, while its handler and its
+    worker thread still run.
+    """
     plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "closes.c", CLOSES), tmp_path)
     said = library.said(library.run(program, plugin, cwd=tmp_path))
@@ -266,7 +272,7 @@ def test_pausing_is_passed_on(flamerun, tmp_path):
     library.run(flamerun, "-q", "-o", "all.folded", "--", program, cwd=tmp_path)
     stacks = library.stacks(tmp_path / "all.folded")
     assert stacks.below("seen") >= 10, stacks.describe()
-    # One sample may be in flight when sampling stops.
+    # One sample may be taken while sampling stops.
     assert stacks.below("unseen") <= 1, stacks.describe()
 
 
@@ -305,7 +311,7 @@ def test_what_is_installed_can_be_used(tmp_path):
     env = library.environment()
     make = ["make", "-s", "-C", root, f"BUILD={os.path.relpath(profiled.BUILD, root)}",
             f"DESTDIR={stage}", f"prefix={prefix}", f"libdir={prefix}/lib/multi"]
-    # Test only the installed paths, without building again for the other prefix.
+    # Test only the installed paths. Do not build again for the other prefix.
     subprocess.run([*make, "-o", "all", "install"], check=True, env=env, stdout=subprocess.DEVNULL)
     installed = stage / prefix[1:]
     headers = sorted(path.name for path in (installed / "include").iterdir())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Waits of a program that profiles itself, compared with its own measurements by elapsed time.
-# Programs of other tests are run with itself.c preloaded and notice nothing.
+# Programs of other tests are run with itself.c preloaded; they must notice nothing.
 import pytest
 
 import library
@@ -18,7 +18,7 @@ def threads_of(path):
 
 
 def profile_itself(folder, program, *arguments):
-    """Run @program with itself.c preloaded; returns (its profile, its lines of threads_of())."""
+    """Run @program with itself.c preloaded. Returns (its profile, the lines by threads_of())."""
     plugin = library.build("itself.c", folder, flags=("-O2", "-shared", "-fPIC"), output="itself.so")
     env = library.environment(LD_PRELOAD=f"{library.SHARED} {plugin}", ITSELF_RATE=str(RATE_HZ),
                               ITSELF_FILE="a.pb", ITSELF_THREADS="threads")
@@ -84,8 +84,8 @@ int main(void)
     run, threads = profile_itself(tmp_path, program)
     spans_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
     lives_s = sorted(weight / RATE_HZ for name, weight, _ in threads if name == "lives")
-    # main() lives as long as the last of the other threads. The ends are seen at the next check,
-    # which comes 75 ms later if the sampler gets a CPU.
+    # main() lives as long as the last of the other threads. The end of a thread is seen at the next
+    # observation, which is 75 ms later if the sampler gets a CPU.
     assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.15), threads
 
 
@@ -94,5 +94,5 @@ def test_its_picture_has_both_times(tmp_path):
     run, _ = profile_itself(tmp_path, profiled.compile_target("sleeps.c", tmp_path), 3300)
     total = sum(run.truth.values())
     for name in ("short_sleep", "long_sleep"):
-        # Each of 10 turns is off by 27 ms on average; allow five times the resulting deviation.
+        # Each of 10 turns is off by 27 ms on average. Allow five times the resulting deviation.
         assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.13

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# --live as on a terminal: tmux is the terminal, and the tests read the text of its pane.
+# --live on a terminal. tmux is the terminal, and the tests read the text of its pane.
 import re
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ PATIENCE_S = 60
 
 
 class Terminal:
-    """A shell in a pane of tmux, with its own tmux server."""
+    """A shell in a pane of tmux, with a tmux server of its own."""
 
     def __init__(self, folder, socket, columns=90, rows=24, term=None):
         self.base = ["tmux", "-S", socket, "-f", "/dev/null"]
@@ -41,7 +41,7 @@ class Terminal:
         return self.call("capture-pane", "-p", "-J", *(["-S", "-"] if history else []))
 
     def wait(self, what, history=False):
-        """Wait until @what(text of the pane) is true; returns the text."""
+        """Wait until @what(text of the pane) is true. Returns the text."""
         limit = time.monotonic() + PATIENCE_S
         while not what(text := self.text(history)):
             assert time.monotonic() < limit, text
@@ -49,7 +49,7 @@ class Terminal:
         return text
 
     def ended(self):
-        """The whole text of the terminal after the command's end."""
+        """The whole text of the terminal once the command has ended."""
         return self.wait(lambda text: re.search(r"^status \d+$", text, re.M), history=True)
 
 
@@ -89,7 +89,7 @@ def test_a_screen_of_functions_and_threads(tmp_path, terminal):
     text = pane.wait(has_counted(350))
     assert KEYS in text and text.startswith("split 5000\n"), text
     shares = shares_of(text)
-    # 350 samples, two thirds of them in heavy(): sigma is 2.5 points.
+    # 350 samples, two thirds of them in heavy(): sigma is 2.5 percentage points.
     assert shares["heavy"][1] == pytest.approx(67, abs=13), text
     assert shares["light"][2] == pytest.approx(33, abs=13) and shares["main"][2] > 90
     assert re.search(r"^ *[\d.]+% +\d+% .*split, \d+$", text, re.M), text

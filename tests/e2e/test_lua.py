@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamelua behaves as lua5.4: the same output, messages and exit status, for scripts that could
-# notice that a call of a Lua function is a C call.
+# flamelua behaves as lua5.4: the output, messages and exit status are the same, for scripts that
+# could notice that a call of a Lua function is a C call.
 import functools
 import re
 import resource
@@ -16,7 +16,7 @@ import profiled
 pytestmark = [lua.needs_flamelua]
 
 SCRIPTS = sorted(path.name for path in lua.SCRIPTS.glob("*.lua"))
-# Ways to start flamelua, each with other code for calls.
+# Ways to start flamelua. Each uses other code for calls.
 WAYS = {
     "all": (),
     "no-stubs": ("--no-stubs",),
@@ -28,11 +28,11 @@ WAYS = {
 
 @functools.cache
 def meaning(script):
-    """(status, stdout, stderr) of @script with lua5.4, which runs it once."""
+    """(status, stdout, stderr) of @script with lua5.4, which runs the script only once."""
     return lua.run("lua5.4", script, cwd=lua.SCRIPTS).same()
 
 
-# Most of the time of all tests goes into recursion; ticks do not need stubs.
+# Recursion takes most of the time of all tests. Ticks do not need stubs.
 LONGEST = {("recursion.lua", "no-stubs"), ("recursion.lua", "neither")}
 
 
@@ -50,7 +50,7 @@ def test_scripts_mean_the_same(script, way):
 @pytest.mark.parametrize("stack", ["256", "unlimited"])
 @pytest.mark.parametrize("script", ["recursion.lua", "coroutines.lua"])
 def test_stacks_of_all_sizes(script, stack):
-    """At the end of the C stack, Lua functions are called without stubs."""
+    """When the C stack is almost full, Lua functions are called without stubs."""
     prefix = ("sh", "-c", f'ulimit -s {stack} && exec "$0" "$@"')
     lua.assert_same(script, cwd=lua.SCRIPTS, prefix=prefix)
 
@@ -142,7 +142,7 @@ def test_an_error_nobody_catches_shows_the_native_stack(tmp_path):
 
 
 def peak_kib(tmp_path, chunks):
-    """Peak memory of a run that makes and drops this many functions, each with its own name."""
+    """The peak memory of a run that makes and drops this many functions, each with its own name."""
     script = library.write(tmp_path, "load.lua", f"""
         for i = 1, {chunks} do
           load("local function f" .. i .. "() return 1 end return f" .. i .. "() + 1")()
@@ -162,7 +162,7 @@ def test_functions_that_are_gone_leave_nothing(tmp_path):
 
 
 def test_modules_in_c(tmp_path):
-    """C modules find Lua in the program; their functions are intercepted when loaded."""
+    """C modules find Lua in the program. Their functions are intercepted when they are loaded."""
     lua.module(tmp_path, "spinner", """
         static int call(lua_State *L)
         {

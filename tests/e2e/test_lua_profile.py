@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun's profile of a Lua program: functions and builtins by name, in the right order on the
-# native stack, with their true shares.
+# flamerun's profile of a Lua program: functions and builtins have names, are in the right order on
+# the native stack, and have their true shares.
 import re
 
 import pytest
@@ -13,9 +13,9 @@ import profiled
 
 pytestmark = [lua.needs_flamelua]
 
-# Frames of the script, "name (file.lua:line)", and builtins.
+# Frames of the script, "name (file.lua:line)", and frames of builtins.
 SCRIPT = re.compile(r"\(script\.lua(:\d+)?\)$|^(table|string|coroutine|math|os)\.\w+$|^x?pcall$")
-# Print the CPU time of a phase, as the programs in tests/targets do.
+# A Lua function that prints the CPU time of a phase, as the programs in tests/targets do.
 PHASE = """
 local function phase(name, f, ...)
   local begin = os.clock()
@@ -28,7 +28,8 @@ local function times(n) return math.ceil(n * 250 / RATE) end
 
 
 # For tests of shares. A clock of elapsed time would give a stack too much weight if the process had
-# to wait. At this rate all samples are independent; work is scaled down from 250 Hz (times()).
+# to wait for the CPU. At this rate all samples are independent. times() scales work down from 250
+# Hz.
 CPU_CLOCK = {"clock_hz": None, "rate_hz": profiled.looks(1)[0]}
 
 
@@ -37,7 +38,7 @@ def profile(tmp_path, text, *options, clock_hz=1000, **more):
     script = library.write(tmp_path, "script.lua", phase + text)
     run = profiled.profile(tmp_path, lua.FLAMELUA, *options, script, clock_hz=clock_hz, **more)
     assert run.status == 0, run.stderr
-    # The script's path is part of the names; remove it.
+    # Remove the script's path from the names.
     run.folded.stacks = [(tuple(name.replace(f"({tmp_path}/", "(") for name in stack), weight)
                          for stack, weight in run.folded.stacks]
     return run
@@ -69,7 +70,7 @@ def test_recursion_is_as_deep_as_it_is(tmp_path):
             assert set(stack[1:]) == {"fib (script.lua:2)"}
             depths.add(len(stack) - 1)
     assert 20 < max(depths) <= 34
-    # Between two activations there are only the frames of the interpreter's call.
+    # Between two frames of fib() there are only the interpreter's C frames for one call.
     for stack, _ in run.folded.stacks:
         at = [i for i, name in enumerate(stack) if name == "fib (script.lua:2)"]
         for outer, inner in zip(at, at[1:]):
@@ -118,7 +119,7 @@ def test_builtins_by_name(tmp_path):
 
 
 def test_coroutines_keep_their_callers(tmp_path):
-    """Stacks of coroutines are complete, also when a yield has dropped their C frames."""
+    """Stacks of coroutines are complete, even after a yield has dropped their C frames."""
     run = profile(tmp_path, """
         local function leaf(i) spin(2e3) coroutine.yield(i) spin(2e4) end
         local function walk(n) if n == 0 then leaf(n) else walk(n - 1) end end
@@ -137,7 +138,10 @@ def test_coroutines_keep_their_callers(tmp_path):
 
 
 def test_a_coroutine_goes_on_through_what_ends(tmp_path):
-    """Frames that were restored return one after the other, by returns, tail calls and errors."""
+    """
+    Frames that were restored after a yield return one after the other, by returns, tail calls and
+    errors.
+    """
     run = profile(tmp_path, """
         local function after() spin(3e4) end
         local function inner() coroutine.yield() spin(3e4) return after() end
@@ -150,13 +154,15 @@ def test_a_coroutine_goes_on_through_what_ends(tmp_path):
     for expected in ((main, middle, "inner (script.lua:3)", spin),
                      (main, middle, "after (script.lua:2)", spin),
                      (main, middle, spin), (main, outer, spin)):
-        # Each has a quarter of 400 independent samples.
+        # Each of these stacks has a quarter of 400 independent samples.
         assert stacks.get(expected, 0) > 0.125 * run.folded.total, (
             expected, run.folded.describe())
 
 
 def test_tail_calls_take_the_callers_place(tmp_path):
-    """In a state machine of tail calls, states have their names and stacks have only one state."""
+    """
+    In a state machine made of tail calls, each state has its name, and a stack has only one state.
+    """
     run = profile(tmp_path, """
         local red, green
         function red(n) spin(2000) if n == 0 then return 0 end return green(n - 1) end
@@ -203,7 +209,7 @@ def test_metamethods_and_loaded_chunks_have_names(tmp_path):
     stacks = script_stacks(run)
     main, spin = "main chunk (script.lua)", "spin (script.lua:1)"
     for name in ("__index (script.lua:2)", "__add (script.lua:3)", "function (script.lua:1)"):
-        # Each has a third of 300 independent samples.
+        # Each of these stacks has a third of 300 independent samples.
         assert stacks.get((main, name, spin), 0) > 0.167 * run.folded.total, run.folded.describe()
 
 
@@ -224,7 +230,10 @@ def test_callbacks_are_called_what_they_are_where_they_are_passed(tmp_path):
 
 
 def test_functions_that_are_gone_keep_their_names(tmp_path):
-    """Later functions may get the memory of earlier ones; samples keep their function's name."""
+    """
+    Later functions may get the memory of earlier ones. Samples must keep the name of their own
+    function.
+    """
     run = profile(tmp_path, """
         for i = 1, 40 do
           local f = load("return function(spin) spin(4e6) end", "=part" .. i)()
@@ -232,7 +241,7 @@ def test_functions_that_are_gone_keep_their_names(tmp_path):
           f = nil
           collectgarbage()
         end""")
-    # Exclude the chunks that define them: a sample may be in one of those, too.
+    # Exclude the chunks that define the functions, because a sample may also be in one of these.
     found = {name for stack, _ in run.folded.stacks for name in stack if name.startswith("f (part")}
     assert found == {f"f (part{i}:1)" for i in range(1, 41)}
 

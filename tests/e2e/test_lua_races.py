@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The timer's thread writes to calls that Lua frees and uses again. Run flamelua with
-# AddressSanitizer, with a hundred times as many ticks and a script that only makes calls.
+# The timer thread writes to calls that Lua frees and uses again. Run flamelua with
+# AddressSanitizer, with a hundred times as many ticks, and with a script that only makes calls.
 import os
 import subprocess
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Stacks of the Lua machine, recorded at safe points: long builtins, loops without calls and
+# Stacks that the Lua interpreter records at safe points: long builtins, loops without calls, and
 # coroutines, alone and in flamerun's picture.
 import subprocess
 
@@ -18,7 +18,7 @@ SPIN = "local function spin(n) local x = 0 for i = 1, n do x = x + i % 7 end ret
 
 
 def sampled(tmp_path, text, ending="folded"):
-    """Run @text with its own profile; returns the folded profile and what was printed."""
+    """Run @text with flamelua's own profile. Returns the folded profile and the output."""
     library.write(tmp_path, "script.lua", SPIN + text)
     ended = lua.run(lua.FLAMELUA, "--vm-profile", f"out.{ending}", "script.lua", cwd=tmp_path)
     assert ended.status == 0 and ended.stderr == "", ended.stderr
@@ -31,7 +31,7 @@ def sampled(tmp_path, text, ending="folded"):
 
 
 def test_a_long_builtin_is_one_sample_and_its_own(tmp_path):
-    """A builtin reaches no safe point while it runs; when it returns, it gets all ticks."""
+    """A builtin reaches no safe point while it runs. When it returns, it gets all ticks."""
     stacks, _ = sampled(tmp_path, """
         local function before() spin(10) end
         local function after() spin(10) end
@@ -40,7 +40,7 @@ def test_a_long_builtin_is_one_sample_and_its_own(tmp_path):
     whole = dict(stacks.stacks).get(("main chunk (script.lua)", "sleeps (script.lua:4)",
                                      "os.execute"), 0)
     assert whole >= 8 * 5, stacks.describe()
-    # At most this share is elsewhere, for delays of the machine.
+    # At most this share may be in other stacks, because of delays of the machine.
     assert whole > 0.8 * stacks.total, stacks.describe()
 
 
@@ -58,8 +58,8 @@ def test_the_busy_builtin_is_charged_not_the_next(tmp_path):
 
 def test_loops_that_call_nothing_are_seen(tmp_path):
     """
-    All kinds of loops, with garbage collection, in a function, a coroutine and after an error. Each
-    takes some 200 ms, because the timer may be late.
+    All kinds of loops, with garbage collection, in a function, in a coroutine and after an error.
+    Each loop takes some 200 ms, because the timer may be late.
     """
     stacks, _ = sampled(tmp_path, """
         local function for_loop() local x = 0 for i = 1, 6e7 do x = x + i end end
@@ -78,7 +78,7 @@ def test_loops_that_call_nothing_are_seen(tmp_path):
                  "garbage (script.lua:5)", "after_error (script.lua:6)"):
         assert found.get((main, name), 0) >= 3, (name, stacks.describe())
     assert found.get((main, "co", "function (script.lua:9)"), 0) >= 3, stacks.describe()
-    # Loops are seen while they run, not only when they return to main.
+    # Loops are sampled while they run, not only when they return to main.
     assert found.get((main,), 0) <= 0.1 * stacks.total, stacks.describe()
 
 
@@ -129,7 +129,7 @@ def test_os_exit_writes_the_profile(tmp_path):
 
 
 def test_a_child_writes_nothing(tmp_path):
-    """A forked child runs the exit handlers of its parent and writes no profile."""
+    """A forked child runs the exit handlers of its parent, but must write no profile."""
     lua.module(tmp_path, "forks", """
         #include <sys/wait.h>
         #include <unistd.h>
@@ -176,13 +176,16 @@ def test_in_the_picture_of_flamerun(tmp_path, place):
     else:
         above = [stack for stack in stacks if stack[-3:] == asleep]
         assert above and "main" in above[0][:-3], told.describe()
-    # Native stacks are unchanged, and no virtual frames are added.
+    # Native stacks are unchanged, and no frames of the virtual machine are added.
     assert run.folded.below("luaV_execute") > 0
     assert not any(stack[-3:] == asleep or "[vm]" in stack for stack, _ in run.folded.stacks)
 
 
 def test_flamerun_has_the_profiler(tmp_path):
-    """Under flamerun the script cannot start a session of its own: it says so and runs."""
+    """
+    Under flamerun the script cannot start a session of its own: flamelua says so and runs the
+    script.
+    """
     script = library.write(tmp_path, "script.lua", "print('ran')")
     command = [lua.FLAMELUA, "--vm-profile", "b.folded", script]
     result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "a.folded", "--", *command],

@@ -2,7 +2,8 @@
 #
 # Compare samples with Lua's debug.getinfo(). tests/targets/lua_truth.lua prints each stack in which
 # its work() is called, with the lines of callers. All samples in work() must show one of these
-# stacks completely. Tests Debian's interpreters; test_lua.py tests flamelua, which has call stubs.
+# stacks completely. This file tests Debian's interpreters; test_lua.py tests flamelua, which has
+# call stubs.
 import os
 import re
 import shutil
@@ -24,25 +25,28 @@ WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().split("\n"))
 
 
 def versions(*seldom):
-    """The installed versions as test parameters; @seldom ones are only in `make check-all`."""
+    """The installed versions as test parameters. Those in @seldom run only in `make check-all`."""
     return pytest.mark.parametrize("lua", [pytest.param(lua, marks=[
         pytest.mark.skipif(not shutil.which(lua.split()[0]), reason=f"no {lua} here"),
         *([of_all] if lua in seldom else [])]) for lua in VERSIONS])
 
 
 each_version = versions()
-# The tests of stacks cover each version's layout. Other tests skip these versions in `make check`.
+# The tests of stacks cover the layout of each version. Other tests skip these versions in `make
+# check`.
 first_and_last = versions("lua5.2", "lua5.3", "luajit -joff")
 
 
 def functions_in(stack):
-    """[(name, file:first line, line)] of Lua's functions in @stack."""
+    """[(name, file:first line, line)] of the Lua functions in @stack."""
     return [(match[1], f"{match[2]}:{match[3]}", line) for match, line in (
         (FUNCTION.match(name), line) for name, line in stack) if match]
 
 
 def shown_in(stack):
-    """Lua's functions in @stack as the script prints them; None if the innermost is not work()."""
+    """
+    The Lua functions in @stack as the script prints them; None if the innermost one is not work().
+    """
     shown = [f"{place}:{line}" for _, place, line in functions_in(stack)]
     if not shown or not shown[-1].startswith(f"lua_truth.lua:{WORK}:"):
         return None
@@ -89,7 +93,7 @@ def test_every_stack_is_luas_own(tmp_path, lua, way, rate_hz, ms):
     told_stacks.assert_few_native(run)
     is_lua = run.folded.where(lambda stack: any("main chunk (lua_truth" in name for name in stack))
     assert is_lua > 0.9 * run.folded.total
-    # The rest of the time is mostly spent printing stacks, on some machines more than half of all.
+    # The other time is mostly spent printing stacks, on some machines more than half of the time.
     in_work = run.folded.where(lambda stack: [name for name in stack if FUNCTION.match(name)][-1:] ==
                                [f"work (lua_truth.lua:{WORK})"])
     assert in_work > 0.2 * is_lua > 0, run.folded.describe()
@@ -106,7 +110,7 @@ def test_names_are_what_callers_call_them(tmp_path, lua):
              for name, place, _ in functions_in(stack) if name not in ("function", "main chunk")}
     # Lua 5.2 and 5.3 name metamethods with their leading "__".
     told = {(place, name.removeprefix("__")) for place, name in told}
-    # A function that is called by C, or was called by a tail call, has the name of its definition.
+    # A function that C calls, or that was called by a tail call, has the name of its definition.
     told |= {(f"lua_truth.lua:{number}", name.removeprefix("__"))
              for number, line in enumerate(SCRIPT.read_text().split("\n"), 1)
              for name in re.findall(r"(\w+)(?: = function\(|\([\w, .]*\)(?: |$))", line) if "function" in line}
@@ -138,7 +142,7 @@ def test_of_a_deeper_one_the_leaf_side_is_kept(tmp_path, lua):
 
 @pytest.mark.skipif(not shutil.which("lua5.4"), reason="no lua5.4 here")
 def test_one_without_end_goes_on(tmp_path):
-    """The program advances even if walks take longer than the period."""
+    """The program must advance even if walks take longer than the sampling period."""
     script = tmp_path / "deepest.lua"
     script.write_text("local function spins() local x = 0 for i = 1, 2e7 do x = x + i % 7 end return x end\n"
                       "local function deep(n) return 1 + (n > 0 and deep(n - 1) or spins()) end\n"
@@ -163,7 +167,7 @@ def test_waits_have_names(tmp_path, lua):
 @OUTSIDE
 @first_and_last
 def test_a_running_one_has_names(tmp_path, lua):
-    """With -p, an interpreter that was not started by flamerun has function names."""
+    """With -p, functions also have names in an interpreter that flamerun did not start."""
     script = "function spins() local n = 0 for i = 1, 100000 do n = n + i end end\nwhile true do spins() end"
     with outside.running(*lua.split(), "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun merge: weights of equal stacks add up, whatever the formats; what cannot be added is
-# refused, and losses are reported.
+# flamerun merge: the weights of equal stacks add up, whatever the formats; files that cannot be
+# added are refused, and losses are reported.
 import collections
 import json
 import os
@@ -47,7 +47,7 @@ def test_weights_add_up(run, tmp_path):
     for name in ("all.svg", "all.pb.gz"):
         run("-q", "render", name, "-o", "back.folded", "--by", "function")
         assert weights_of(tmp_path / "back.folded") == expected
-    # Drawing part of the merged stacks equals merging parts.
+    # Merging a merged part of the files with the others equals merging all.
     run("-q", "merge", *files[:4], "-o", "some.folded")
     run("-q", "merge", "some.folded", *files[4:], "-o", "again.folded")
     assert weights_of(tmp_path / "again.folded") == expected
@@ -66,7 +66,7 @@ def test_a_root_for_each_file(run, tmp_path):
     assert weights_of(tmp_path / "all.folded") == {
         (name, *stack): weight for name, path in zip(names, files)
         for stack, weight in weights_of(path).items()}
-    # Files stay roots when stacks are reversed, also when the picture is drawn again.
+    # Files stay at the root when stacks are reversed, also when the picture is drawn again.
     run("-q", "merge", *names, "--by", "file", "--reverse", "-o", "turned.svg", "-o", "turned.folded")
     for again in ((), ("render", "turned.svg", "-o", "turned.folded")):
         assert not again or run("-q", *again).returncode == 0
@@ -75,7 +75,7 @@ def test_a_root_for_each_file(run, tmp_path):
             for stack, weight in weights_of(path).items()}
     assert run("merge", *names, "--by", "file,thread").stderr == (
         "flamerun: --by file leaves no root to process or thread\n")
-    # Tables list functions, whatever the grouping.
+    # Tables list functions, however the stacks are grouped.
     told = {}
     for words in ((), ("--by", "file")):
         run("-q", "merge", *names, *words, "-o", "all.json")
@@ -85,7 +85,10 @@ def test_a_root_for_each_file(run, tmp_path):
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
-    """One program at two rates: a picture and a profile of each, with threads, marks and lines."""
+    """
+    One program, recorded at two rates: a picture and a profile of each, with threads, marks and
+    lines.
+    """
     folder = tmp_path_factory.mktemp("runs")
     program = profiled.compile_target("recursion.c", folder, flags=("-O1", "-g"))
     for name, rate in (("slow", 199), ("fast", 997), ("again", 997)):
@@ -147,7 +150,7 @@ def test_runs_of_two_rates_are_nanoseconds(run, two_runs, tmp_path):
 
 @pytest.mark.sanitized
 def test_lines_stay(run, two_runs, tmp_path):
-    """Lines of pictures and of profiles, which store them in different ways."""
+    """Lines are merged from pictures and from profiles, which store them in different ways."""
     def lines_of(path):
         run("-q", "render", path, "-o", "lines.folded", "--by", "line")
         return weights_of(tmp_path / "lines.folded")
@@ -198,7 +201,7 @@ def test_what_cannot_be_added(run, two_runs, tmp_path):
 
 @pytest.mark.sanitized
 def test_counts_of_other_things(run, tmp_path):
-    """Bytes are added to bytes, but not to objects, nor if the sum would be inexact."""
+    """Bytes are added to bytes, but not to objects, and not if the sum would be inexact."""
     def profile(name, kind, unit, value):
         maker = pprof.Maker((kind, unit))
         maker.function(1, "work")
@@ -221,7 +224,10 @@ def test_counts_of_other_things(run, tmp_path):
 
 @pytest.mark.sanitized
 def test_marks_are_told(run, tmp_path):
-    """A single file keeps its marks; marks of several files have no common time."""
+    """
+    A single file keeps its marks. Marks of several files are dropped, because the files have no
+    common time.
+    """
     maker = pprof.Maker(("cpu", "nanoseconds"))
     maker.period("cpu", "nanoseconds", 1000)
     maker.function(1, "work")
@@ -248,7 +254,7 @@ def peak_of(command, folder):
 
 
 def test_memory_is_that_of_the_sum(flamerun, tmp_path):
-    """Sixty files take as much memory as two."""
+    """Merging sixty files takes as much memory as merging two."""
     lines = [f"main;f{i % 100};g{i};h{i % 7} {i + 1}\n" for i in range(20000)]
     (tmp_path / "in.folded").write_text("".join(lines))
     peaks = []

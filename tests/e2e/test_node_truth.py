@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Compare samples with V8's traceback. In tests/targets/node_truth.js every function that uses the
-# CPU is called in one way only and prints its stack. All samples with the function must show that
+# Compare samples with V8's own stack trace. In tests/targets/node_truth.js every function that uses
+# the CPU is called in one way only and prints its stack. All samples in the function must show this
 # stack completely.
 import collections
 import json
@@ -19,7 +19,7 @@ import profiled
 MS = 24
 RATE = 4000
 DEEPEST = 4096
-# Node's options that give each function a frame of its own.
+# Options of node that give each function a frame of its own.
 NOTHING_INLINED = ["--no-turbo-inlining", "--no-maglev-inlining"]
 TIERS = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-maglev"],
@@ -31,8 +31,9 @@ TIERS = {
 
 def is_true(shown, told):
     """
-    Does @shown equal the stack @told that the program printed, down to the function that spins?
-    Lines are compared if known, except for that function's own, which has changed since.
+    Returns whether @shown equals the stack @told that the program printed, down to the function
+    that spins. Lines are compared if known, except the spinning function's own, which has changed
+    since it was printed.
     """
     told = [(name, file if file.startswith("node:") else os.path.basename(file), first, line)
             for name, file, first, line in told]
@@ -44,7 +45,9 @@ def is_true(shown, told):
 
 
 def sort_stacks(picture, told):
-    """(expected stacks, {function that spins: its stacks' weight}). Asserts that none is wrong."""
+    """
+    (expected stacks, {function that spins: weight of its stacks}). Asserts that no stack is wrong.
+    """
     expected = json.loads(told.read_text(encoding="utf-8"))
     true, false, with_lines = collections.Counter(), {}, collections.Counter()
     for _, stack, weight in firefox.stacks_of(picture):
@@ -66,7 +69,7 @@ def sort_stacks(picture, told):
 
 
 def flags_of(node, flags):
-    """The flags that this version of node knows."""
+    """Those of the flags that this version of node knows."""
     known = subprocess.run([node, "--v8-options"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
     names = {line.split()[0].removeprefix("--").replace("_", "-")
@@ -82,7 +85,7 @@ def run_truth(folder, node, flags):
                     str(MS)], check=True, timeout=600)
     expected, true = sort_stacks(picture, told)
     # Each function spins for MS, of which flamerun may use half. In nine of ten functions at least
-    # a quarter of the other half is seen; samples are missing at the start or were deferred.
+    # a quarter of the other half is sampled. Samples are missing at the start, or were deferred.
     few = {name: true[name] for name in expected if true[name] < MS / 8}
     assert len(few) < len(expected) / 10, few
 
@@ -119,7 +122,7 @@ function hashes(text) { let h = 0; for (let i = 0; i < text.length; i++) h = h *
 function busy() { return fib(20) + sorts(500) + hashes("x".repeat(5000)); }
 (function main() { const end = process.cpuUsage().user + 6e5; while (process.cpuUsage().user < end) busy(); })();
 """
-# Callees of each function. Inlined functions between them may be missing.
+# The callees of each function. Inlined functions between a function and its callee may be missing.
 CALLS = {
     "fib (busy.js:2)": ["fib (busy.js:2)"],
     "sorts (busy.js:3)": ["(anonymous) (busy.js:3)"],
@@ -140,7 +143,7 @@ def test_a_busy_script_is_named(tmp_path, node):
     assert below > 300
     for function in ("fib (busy.js:2)", "sorts (busy.js:3)", "hashes (busy.js:4)"):
         assert stacks.where(lambda stack, name=function: name in stack), function
-    # Also at the first and last instructions of functions.
+    # This also holds at the first and the last instructions of functions.
     assert stacks.where(lambda stack: "[unknown code]" in stack) < below * 0.02
     assert not stacks.where(lambda stack: any(
         callee not in CALLS[caller] for caller, callee in zip(
@@ -160,7 +163,10 @@ CALLERS = {
 @pytest.mark.parametrize("padding", ["// x\n", "// x\r\n", "// \u20ac\n", "/* \u20ac\u2028 */\r\n", "\r"],
                          ids=["narrow", "returns", "wide", "separators", "returns-alone"])
 def test_lines_of_a_large_source(tmp_path, node, padding):
-    """Lines of a source of megabytes are counted in parts; early samples may have no line."""
+    """
+    The lines of a source of several megabytes are counted in parts, so early samples may have no
+    line.
+    """
     script = tmp_path / "big.js"
     lines = 200_000
     script.write_text(padding * lines + "function spins(ms) { const end = Date.now() + ms; while (Date.now() < end); }\n"
@@ -174,7 +180,9 @@ def test_lines_of_a_large_source(tmp_path, node, padding):
 @nodes.each_known()
 @pytest.mark.parametrize("flags", [[], ["--no-opt", "--always-sparkplug"]], ids=["optimised", "compiled"])
 def test_callers_are_told_while_code_moves(tmp_path, node, flags):
-    """Inlined functions are not missing: their callees would have other callers."""
+    """
+    Inlined functions must not be missing, because their callees would then have other callers.
+    """
     run = profiled.profile(tmp_path, node, *flags, "--stress-compaction", "--gc-interval=50000",
                            profiled.TARGETS / "node_calls.js", "2", rate_hz=1999)
     named, wrong = 0, collections.Counter()
@@ -206,7 +214,7 @@ console.log(process.pid, process.env.NODE_OPTIONS);
 def test_what_node_is_asked_for_has_names(tmp_path, node):
     script = tmp_path / "wasm.js"
     script.write_text(WASM, encoding="utf-8")
-    # Run in the test's folder, because V8 writes a log to the working directory.
+    # Run in the test's folder, because V8 writes a log to the working folder.
     run = profiled.profile(tmp_path, "/bin/sh", "-c", 'cd "$0" && exec "$1" wasm.js', tmp_path, node,
                            rate_hz=997, options=["--jit=node"],
                            env={**os.environ, "NODE_OPTIONS": "--no-warnings"})

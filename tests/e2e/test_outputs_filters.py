@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Filters and grouping, in folded stacks and pictures, for runs and for stored stacks.
+# Filters and grouping, in folded stacks and in pictures, for runs and for stored stacks.
 import html
 import os
 import re
@@ -42,7 +42,7 @@ CASES = [
      "9 samples left out: no frame of theirs matches --focus"),
     (["--ignore", "parse", "--ignore", "^other$"], {"main;emit;lex": 2, "main": 1},
      "12 samples left out: a frame of theirs matches --ignore"),
-    # Filters match all functions of a stack, even those that --root or --hide removes.
+    # A filter matches all functions of a stack, including those that --root or --hide removes.
     (["--root", "lex", "--focus", "main", "--ignore", "emit"], {"lex": 5},
      "4 samples left out: no frame of theirs matches --focus\n"
      "2 samples left out: a frame of theirs matches --ignore\n"
@@ -54,7 +54,7 @@ CASES = [
      {"main;parse": 8, "main;emit": 2, "main": 1, "other": 4}, ""),
 ]
 
-# Recursive stacks, and the stacks that --collapse-recursion changes them to.
+# Recursive stacks, and the stacks that --collapse-recursion makes of them.
 RECURSION = [
     ("a;a;a;b", "a;b"),
     ("a;b;a;b;c", "a;b;c"),
@@ -80,7 +80,9 @@ def test_render(run, tmp_path, words, expected, left_out):
 
 @pytest.mark.sanitized
 def test_profiles_say_what_is_left_out(run, tmp_path):
-    """A comment names all filters, also those of the profile that was rendered."""
+    """
+    A comment in the profile names all filters, including those of the profile that was rendered.
+    """
     (tmp_path / "in").write_text("main;a 5\nmain;b 3\nstart;c 2\n")
 
     def comments(name):
@@ -112,7 +114,9 @@ HOSTILE = ["", ".", "(a+)+$", "(a|aa)*c", "x{0}^", "[^a]", "(|a)+$"]
 @pytest.mark.sanitized
 @pytest.mark.parametrize("expression", HOSTILE)
 def test_hostile_names(run, tmp_path, expression):
-    """Long names and names that are no text are in the picture or counted as left out."""
+    """
+    Long names and names that are no valid text are in the picture, or are counted as left out.
+    """
     names = [b"a" * 5000 + b"b", b"\xff\xfe\x80;\xc3(", b"\x01\x7f", "\u202e\u00e9".encode(), b"a"]
     (tmp_path / "in").write_bytes(b"".join(name + b" 1\n" for name in names))
     for option in ("--focus", "--ignore", "--hide", "--root"):
@@ -229,7 +233,7 @@ def test_a_run(split, tmp_path):
     assert rooted.folded.total + lost >= due, "nothing else is lost"
     turned = profile(tmp_path, split, "150", clock_hz=1000, options=("--reverse",))
     assert all(stack[-1] != "heavy" for stack, _ in turned.folded.stacks if "main" in stack)
-    # The summary is about the stacks that are drawn, reversed or not.
+    # The summary is about the stacks that are drawn, whether reversed or not.
     for run, names in ((plain, {"heavy", "light"}), (rooted, {"heavy"}),
                        (turned, {"heavy", "light"})):
         said = set(re.findall(r"% +(heavy|light) \[split\]", run.stderr))
@@ -276,7 +280,7 @@ def test_a_root_for_each_process(split, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_processes_of_a_profile(split, run, tmp_path):
-    """A run's profile has its processes, however the picture was grouped."""
+    """The profile of a run has its processes, however the picture was grouped."""
     script = f"{split} 300; {split} 300; :"
     plain = profile(tmp_path, "sh", "-c", script, clock_hz=1000,
                     options=("-o", str(tmp_path / "p.pb.gz")))
@@ -307,7 +311,7 @@ def test_processes_of_a_profile(split, run, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_module(split, tmp_path):
-    """An expression that begins with an escaped bracket matches modules, too."""
+    """An expression that begins with an escaped bracket also matches modules."""
     for expression, is_shown in (("^\\[split\\]", False), ("\\[sp", False), ("split", True),
                                  ("^[[]split", True)):
         run = profile(tmp_path, split, "150", clock_hz=1000, options=("--hide", expression))

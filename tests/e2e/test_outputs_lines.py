@@ -18,7 +18,10 @@ pytestmark = pytest.mark.sanitized
 
 @pytest.fixture
 def profile(tmp_path):
-    """1,000 samples in main, with words inlined at one of three lines; words calls hash."""
+    """
+    write() -> a profile of 1,000 samples in main, with words inlined at one of three lines; words
+    calls hash.
+    """
     def write(folder="/build/src", other="/build/lib"):
         maker = Maker(("samples", "count"))
         maker.chain(1, ("main", f"{folder}/main.rs", 40), ("words", f"{folder}/words.rs", 12))
@@ -101,7 +104,7 @@ def test_filters_know_inlined_functions_and_what_is_left_has_lines(folded, tmp_p
         ("/build/src/words.rs", 12)]
     assert folded("--hide", "^words$") == {
         "main": "700", "main;hash": "100", "main;hash;mix": "200"}
-    # --reverse does not reverse a pprof profile: its readers do that.
+    # --reverse does not reverse a pprof profile, because the readers of pprof profiles do that.
     assert folded("--reverse")["mix;hash;words;main"] == "200"
     assert Profile(tmp_path / "out.pb").folded()["main", "words", "hash", "mix"] == 200
 
@@ -117,7 +120,8 @@ def test_what_is_saved_has_whole_functions(run, tmp_path, profile):
 
 @pytest.mark.parametrize("maps, files", [
     (["/build=/my"], ["/my/lib/hash.rs", "/my/src/main.rs", "/my/src/words.rs"]),
-    # The longest folder wins, in whatever order; a folder matches by whole components.
+    # The longest folder wins, whatever the order of the options. A folder matches only whole
+    # components of a path.
     (["/build/src=/s", "/build=/my/"], ["/my/lib/hash.rs", "/s/main.rs", "/s/words.rs"]),
     (["/build/=/my", "/build/src//=/s/"], ["/my/lib/hash.rs", "/s/main.rs", "/s/words.rs"]),
     (["/build/sr=/x", "/build/lib=", "build=/y"],
@@ -170,7 +174,7 @@ def test_a_run_knows_what_was_inlined(recorded):
              "light": run.truth["called"]}
     run.assert_truth(truth)
     for name in truth:
-        # All but the few instructions before and after the inlined spin().
+        # All samples except those in the few instructions before and after the inlined spin().
         assert run.folded.where(lambda stack, name=name: stack[-3:] == (
             "main", name, "spin_[i]")) >= 0.9 * run.folded.below(name)
 

@@ -73,7 +73,10 @@ def test_render_has_no_pid(run, tmp_path, stacks):
 
 
 def test_a_name_the_program_made_a_folder_of(run, tmp_path):
-    """A name with %p is known only after the start, so its errors are reported at the end."""
+    """
+    A name with %p is known only after the program has started, so its errors are reported at the
+    end.
+    """
     result = run("-o", "a-%p.svg", "--", "sh", "-c", 'mkdir "a-$$.svg"; ' + BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
     assert result.returncode == 3
@@ -201,7 +204,7 @@ def test_render_saves_what_came_through_a_pipe(run, tmp_path, stacks, full):
 
 @pytest.mark.parametrize("kind", ["folded", "pb.gz"])
 def test_render_reads_a_pipe_by_its_name(flamerun, run, tmp_path, stacks, kind):
-    """As in `flamerun render <(zcat stacks.gz)`."""
+    """Read stacks from a pipe, as in `flamerun render <(zcat stacks.gz)`."""
     assert run("-q", "render", stacks, "-o", f"x.{kind}").returncode == 0
     command = [flamerun, "-q", "render", "/dev/stdin", "-o", "y.folded"]
     result = subprocess.run(command, cwd=tmp_path, input=(tmp_path / f"x.{kind}").read_bytes(),
@@ -211,7 +214,10 @@ def test_render_reads_a_pipe_by_its_name(flamerun, run, tmp_path, stacks, kind):
 
 
 def test_a_disk_that_is_full_everywhere(run, tmp_path):
-    """flamerun's file size limit becomes 0: neither the output nor saved stacks fit anywhere."""
+    """
+    flamerun's limit on file sizes becomes 0, so neither the output nor saved stacks can be written
+    anywhere.
+    """
     result = run("-q", "-o", "x.folded", "--", "sh", "-c",
                  "prlimit --pid $PPID --fsize=0:; " + BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
@@ -228,7 +234,7 @@ def test_an_empty_file_is_an_empty_picture(run, tmp_path):
     assert result.returncode == 0
     assert "flamerun: 'empty' is empty: nothing is in the picture\n" in result.stderr
     assert (tmp_path / "x.svg").read_text().rstrip().endswith("</svg>")
-    # The stacks that flamerun writes without any sample can be drawn, too.
+    # The stacks that flamerun writes without any sample can also be drawn.
     run("-q", "-o", "none.folded", "--", "true")
     assert run("render", "none.folded", "-o", "y.png").returncode == 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Every option for pictures has its effect in all three formats, and the same one.
+# Every option for pictures has its effect in all three formats, and the effect is the same.
 import os
 import re
 import subprocess
@@ -15,14 +15,16 @@ FORMATS = ("svg", "png", "pdf")
 STACKS = ("main;parse;lex;next 40\nmain;parse;lex 10\nmain;emit;write 20\nmain;emit 10\n"
           + "".join(f"main;tiny{i} 1\n" for i in range(20)))
 SVG = "{http://www.w3.org/2000/svg}"
-# Maximum difference of one picture in two formats, by antialiasing of edges and text. Different
-# pictures differ far more.
+# The maximum difference of one picture in two formats, caused by antialiasing of edges and text.
+# Different pictures differ far more.
 ALIKE = 3.0
 
 
 @pytest.fixture(scope="module")
 def draw(flamerun, tmp_path_factory):
-    """draw(*words) -> {format: Pixels}, each drawn only once; .file(words, format) is the file."""
+    """
+    draw(*words) -> {format: Pixels}, each drawn only once. draw.file(words, format) is the file.
+    """
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "in").write_text(STACKS)
     drawn = {}
@@ -82,8 +84,8 @@ def test_it_is_seen_and_seen_alike(draw, words):
 
 def test_every_option_of_the_picture_is_tried(flamerun):
     """
-    Except those that need threads, waits, recursion, lines or C++: below, in
-    test_outputs_filters.py, _waits.py and _lines.py, and in test_profile_names.py.
+    Every option is tried, except those that need threads, waits, recursion, lines or C++. These are
+    tested below, in test_outputs_filters.py, _waits.py and _lines.py, and in test_profile_names.py.
     """
     script = subprocess.run([flamerun, "--completions", "bash"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout
@@ -134,7 +136,7 @@ HEADER = 2 * 56
 
 
 def middle_of_the_boxes(picture):
-    """The mean row of the boxes between title and footer, 0 to 1."""
+    """The mean row of the boxes between title and footer, from 0 to 1."""
     ground = corner(picture)
     rows = range(HEADER, picture.height - 2 * 38)
     inked = [sum(picture.at(x, y) != ground for x in range(0, picture.width, 4)) for y in rows]
@@ -168,7 +170,7 @@ def test_palettes_change_hues(draw):
 def test_frame_height(draw):
     for name in FORMATS:
         low, high = draw("--frame-height", "10")[name], draw("--frame-height", "30")[name]
-        # Five rows (all, main, parse, lex, next), each 20 pixels higher, at two device pixels per
+        # Five rows (all, main, parse, lex, next), each 20 pixels higher, with two device pixels per
         # pixel.
         assert abs(high.height - low.height - 2 * 5 * 20) <= 4, name
 
@@ -196,7 +198,7 @@ def read(draw, words):
     ("--notes", "Something to note\nin two lines"), ("--count-name", "cache misses"),
 ])
 def test_texts_can_be_read(draw, option, text):
-    """A PDF contains the texts, and an SVG title and subtitle."""
+    """A PDF contains the texts; an SVG contains title and subtitle."""
     for line in text.split("\n"):
         assert line in read(draw, (option, text))
         assert line not in read(draw, ())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Which time is drawn: CPU time by default, waits too with --wall, only waits with --sample-type
-# wait. The profile of a run gives the same picture.
+# Which time is drawn: by default CPU time, with --wall also waits, with --sample-type wait only
+# waits. The profile of a run gives the same picture.
 import re
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from profiled import BUILD, compile_target
 
 MS = 1000000
 FUNCTIONS = ["main", "work", "load", "pool", "[futex]", "[read: pipe]", "[no CPU]"]
-# thread, stack, kind, ms on a CPU, waiting, ready
+# (thread, stack, kind of wait, ms on a CPU, ms waiting, ms ready)
 STACKS = [(0, "main;work", "", 100, 0, 0), (0, "main;work;[futex]", "lock", 0, 200, 0),
           (0, "main;load;[read: pipe]", "io", 0, 300, 0), (0, "main;[no CPU]", "", 0, 0, 50),
           (1, "pool;[futex]", "lock", 0, 1000, 0), (2, "pool;[futex]", "lock", 0, 1000, 0)]
@@ -126,10 +126,10 @@ def slept(tmp_path_factory):
 def test_a_run_draws_waits_when_it_is_asked_to(slept):
     waits = [stack for stack, _ in Folded((slept / "both.folded").read_text()).stacks
              if stack[-1] == "[clock_nanosleep]"]
-    # Short sleeps may fall between two checks.
+    # Short sleeps may fall between two observations.
     assert "long_sleep" in {name for stack in waits for name in stack}
     assert "[clock_nanosleep]" not in (slept / "cpu.folded").read_text()
-    # The texts count only real samples.
+    # The texts count only samples of the CPU clock.
     for name, samples, is_said in (("cpu", r"\d{1,2} samples?", False),
                                    ("both", r"\d{1,2} samples?", True)):
         text = re.search('id="flamerun-desc">([^<]*)', (slept / f"{name}.svg").read_text())[1]
@@ -138,13 +138,13 @@ def test_a_run_draws_waits_when_it_is_asked_to(slept):
 
 
 def test_a_runs_profile_has_all_of_its_time(slept, run):
-    """A run's profile has waits however the picture is drawn, and `render` draws the same."""
+    """The profile of a run has waits however the picture is drawn, and `render` draws the same."""
     drawn = Folded((slept / "both.folded").read_text()).total
     for name in ("cpu", "both"):
         profile = Profile(slept / f"{name}.pb.gz")
         assert [kind for kind, _ in profile.types] == ["samples", "cpu", "wait", "runnable"]
         assert profile.default_type == "cpu"
-        # The kinds of waits are not shown as mappings.
+        # The kinds of waits must not be shown as mappings.
         assert "sleeps" in profile.mappings.values()
         assert not {"sleep", "cpu", "lock"} & set(profile.mappings.values())
         slept_ns = sum(values[2] for names, values, labels in profile.stacks

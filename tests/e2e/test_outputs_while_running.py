@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# While outputs are written: the progress line, interrupts by the user, opening a browser.
+# While outputs are written: the progress line, interrupts by the user, and opening a browser.
 import fcntl
 import os
 import pathlib
@@ -26,7 +26,9 @@ SLOW_S = 1.6
 
 
 def open_small(path):
-    """Open the FIFO @path for reading, with the smallest buffer, before it is written to."""
+    """
+    Open the FIFO @path for reading, with the smallest buffer, before anything is written to it.
+    """
     fifo = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
     os.set_blocking(fifo.fileno(), True)
     fcntl.fcntl(fifo, fcntl.F_SETPIPE_SZ, 4096)
@@ -44,8 +46,8 @@ def read_late(fifo, is_time, delay_s):
 
 def on_terminal(flamerun, folder, *words, until="", delay_s=0):
     """
-    Run render with the FIFO slow.svg as output. The FIFO is read @delay_s after @until was printed.
-    Returns the text that the terminal got on stderr.
+    Run render with the FIFO slow.svg as output. The FIFO is read @delay_s seconds after @until was
+    printed. Returns the text on stderr, which is a terminal.
     """
     os.mkfifo(folder / "slow.svg")
     (folder / "in").write_text("main;work 3\n")
@@ -56,7 +58,7 @@ def on_terminal(flamerun, folder, *words, until="", delay_s=0):
     child, master = pty.fork()
     if not child:
         os.chdir(folder)
-        # Keep the pipe open across exec, so that the reader sees its end only when flamerun ends.
+        # Keep the pipe open across exec, so that its reader sees the end only when flamerun ends.
         os.set_inheritable(os.open("slow.svg", os.O_WRONLY), True)
         os.execv(flamerun, [flamerun, *words])
     text = b""
@@ -117,8 +119,9 @@ def stripped(tmp_path_factory):
 
 def interrupted(flamerun, folder, program, interrupts):
     """
-    Run @program from a shell that ends while a child of it lives, for which flamerun waits a
-    moment. With @interrupts, send SIGINT then; earlier, flamerun would pass SIGINT on to the shell.
+    Run @program from a shell that ends while a child of it lives. flamerun waits a moment for this
+    child. With @interrupts, send SIGINT at this time; earlier, flamerun would pass SIGINT on to the
+    shell.
     """
     with subprocess.Popen([flamerun, "-q", "-o", "x.folded", "--", "sh", "-c",
                            f"echo $$; '{program}' 300 > /dev/null; sleep 0.5 & exit 3"],
@@ -134,7 +137,7 @@ def interrupted(flamerun, folder, program, interrupts):
 @pytest.mark.confined
 def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path, stripped):
     assert interrupted(flamerun, tmp_path, stripped, False).below("heavy") > 0
-    for _ in range(10):  # on a busy machine the signal may be late
+    for _ in range(10):  # On a busy machine the signal may be late.
         profile = interrupted(flamerun, tmp_path, stripped, True)
         assert profile.total > 10
         if not profile.below("heavy"):
@@ -144,7 +147,7 @@ def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path,
 
 
 def test_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
-    """flamerun blocks in writing to a FIFO: the first interrupt does not end it."""
+    """flamerun is blocked in writing to a FIFO. The first interrupt must not end it."""
     os.mkfifo(tmp_path / "slow.svg")
     reader = os.open(tmp_path / "slow.svg", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
@@ -175,7 +178,9 @@ for i in $(seq 1000); do [ -e "$SEEN.end" ] || sleep 0.1; done
 
 @pytest.fixture
 def browser(tmp_path):
-    """(environment with a browser that logs how it was started and stays until the end, the log)"""
+    """
+    (an environment with a browser that logs how it was started and stays until the end, the log)
+    """
     program = tmp_path / "bin" / "browser"
     program.parent.mkdir()
     program.write_text(BROWSER)
@@ -192,7 +197,9 @@ def noted(seen):
 
 
 def ignored_by_children():
-    """The signals that children ignore: the test's own, except for those subprocess restores."""
+    """
+    The signals that children ignore: the test's own, except for those that subprocess restores.
+    """
     status = pathlib.Path("/proc/self/status").read_text()
     ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.M).group(1), 16)
     return ignored & ~(1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
@@ -202,7 +209,7 @@ def ignored_by_children():
 def test_open(flamerun, tmp_path, browser):
     environment, seen = browser
     inherited = os.dup2(os.open(os.devnull, os.O_RDONLY), 77)
-    # flamerun ends without waiting for the browser, which continues.
+    # flamerun must end without waiting for the browser, which continues.
     result = subprocess.run([flamerun, "--open", "-o", "x.png", "-o", "-x y.svg", "-o", "z.svg",
                              "--", "sh", "-c", "exit 3"], cwd=tmp_path, env=environment,
                             capture_output=True, text=True, timeout=60, pass_fds=[inherited])
@@ -249,7 +256,9 @@ def test_nobody_to_open_it(run, tmp_path):
 
 
 def test_no_display(run, tmp_path, browser):
-    """xdg-open would report success and show nothing."""
+    """
+    flamerun must not use xdg-open here, because xdg-open would report success and show nothing.
+    """
     environment, seen = browser
     shutil.copy(tmp_path / "bin" / "browser", tmp_path / "bin" / "xdg-open")
     del environment["BROWSER"]

@@ -25,7 +25,7 @@ int main(void) { rest(); return 0; }
 """
 
 
-# Uses the CPU for some 2 ms between sleeps of 50 ms, mostly in the kernel.
+# A program that uses the CPU for some 2 ms, mostly in the kernel, between sleeps of 50 ms.
 SELDOM = """
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ def programs(tmp_path_factory):
 
 @contextlib.contextmanager
 def resting(programs):
-    """Run a program that waits forever; the block begins when it waits."""
+    """Run a program that waits forever. The block begins when the program waits."""
     with outside.running(programs.idle) as process:
         outside.wait_until(lambda: outside.state_of(process.pid) == "S")
         yield process
@@ -98,13 +98,16 @@ def test_shares_and_totals(tmp_path, programs):
 
 
 def test_no_rate_is_advised_that_would_not_help(tmp_path, programs):
-    """In less than 20 ms there are no 20 samples at 997 Hz, either."""
+    """
+    In less than 20 ms there are no 20 samples at 997 Hz either, so the hint is to sample for
+    longer.
+    """
     with outside.running(programs.split, "600000") as process:
         outside.work(process.pid, 0.05)
         result = subprocess.run([outside.FLAMERUN, "-d", "0.01", "-o", tmp_path / "x.folded", "-p",
                                  str(process.pid)], stderr=subprocess.PIPE, text=True, check=True)
     said = re.search(r"used the CPU for (\d+) ms, too little for 197 .*: (.*)", result.stderr)
-    # A busy machine may sample for longer, or give the target no CPU.
+    # On a busy machine flamerun may sample for longer, or the target may get no CPU.
     if said and int(said[1]) < 20:
         assert said[2] == "sample it for longer"
 
@@ -126,7 +129,8 @@ def test_the_same_as_from_inside(tmp_path, programs):
     assert without.status == 0
     for run in (inside, without):
         run.assert_truth()
-        # Compare each run with its own CPU time, because the target ends after whole turns of work.
+        # Compare each run with its own CPU time, because the target ends only after whole turns of
+        # work.
         due = run.truth_s * run.rate_hz
         assert abs(run.folded.total - due) <= 0.05 * due + run.begin
     names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 0.02 * rate_hz}
@@ -151,8 +155,8 @@ def test_a_sleeper_is_left_alone(tmp_path, programs):
 
 def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
     """
-    The program is stopped in its sleep to make its timers, because waiting until it runs in user
-    mode would take long. No system call is interrupted.
+    The program is stopped during its sleep to make its timers, because waiting until it runs in
+    user mode would take long. No system call is interrupted.
     """
     with outside.running(programs.seldom) as process:
         outside.work(process.pid, 0.01)
@@ -167,7 +171,7 @@ def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
 
 
 def ended(process):
-    """End a program of outside.c. Returns what it said."""
+    """End a program of outside.c. Returns its output."""
     process.terminate()
     # Without the timeout it would never end if it waits for a signal that never comes.
     text, _ = process.communicate(timeout=60)
@@ -176,7 +180,7 @@ def ended(process):
 
 
 def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
-    """Attached 20 times: no call is interrupted, no signal lost or delivered twice."""
+    """flamerun attaches 20 times. No call may be interrupted, no signal lost or delivered twice."""
     with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.05)
         for _ in range(20):
@@ -245,7 +249,7 @@ def test_a_stopped_process_stays_stopped(tmp_path, programs):
         assert outside.state_of(process.pid) in "Tt"
         status, stderr = outside.end(flamerun)
         assert status == 0, stderr
-        # After detach the process takes a moment to stop.
+        # After flamerun detaches, the process takes a moment to stop.
         outside.wait_until(lambda: outside.state_of(process.pid) == "T")
         before = outside.cpu_s(process.pid)
         time.sleep(0.1)
@@ -263,7 +267,7 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
             outside.wait_until(lambda: outside.state_of(process.pid) in "Tt")
             before = outside.cpu_s(process.pid)
             time.sleep(0.02)
-            # The kernel uses a little CPU time of the process while it stops.
+            # The kernel uses a little of the process's CPU time while it stops.
             assert outside.cpu_s(process.pid) - before < 0.005, "it ran on while it was stopped"
             process.send_signal(signal.SIGCONT)
         outside.work(process.pid, 0.1)
@@ -272,7 +276,9 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
 
 
 def test_a_continue_signal_breaks_nothing_off(tmp_path, programs):
-    """The kernel stops traced threads for SIGCONT, which timeout(1) also sends to running ones."""
+    """
+    The kernel stops traced threads for SIGCONT, which timeout(1) also sends to running programs.
+    """
     with outside.running(programs.outside) as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "997")
         for _ in range(5):
@@ -305,7 +311,7 @@ def _below(pid):
 
 @pytest.mark.parametrize("flags", ((), ("--follow",)), ids=("without", "follow"))
 def test_children_that_run_already(tmp_path, programs, flags):
-    """A server's first process waits for the children that work."""
+    """The first process of a server waits for its children, which do the work."""
     server = f"({programs.split} 600000; true) & {programs.split} 600000 & wait"
     with outside.running("sh", "-c", server) as process:
         outside.wait_until(lambda: len(_below(process.pid)) == 3)

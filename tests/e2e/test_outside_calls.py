@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Sampling from outside does not interrupt the program's system calls if its threads have timers. If
-# they cannot have any, flamerun says so.
+# they cannot have timers, flamerun says so.
 import os
 import pathlib
 import re
@@ -80,8 +80,8 @@ def test_coming_cuts_one_at_most_and_leaving_none(tmp_path):
     ("pending", "it may have no more timers (ulimit -i)"), ("blocked", "it blocks signal 33")])
 def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
     """
-    Threads that cannot have timers are stopped for samples, and flamerun says why. As user nobody,
-    because root is exempt from the limit of pending signals.
+    Threads that cannot have timers are stopped for samples, and flamerun says why. The test runs as
+    user nobody, because root is exempt from the limit of pending signals.
     """
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     command = [program, "1500", how]
@@ -102,8 +102,8 @@ def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
 
 def test_a_signal_that_is_blocked_for_a_while(tmp_path):
     """
-    While the signal is blocked, samples are taken by stops, afterwards by timers. No call is cut
-    short, and no time is counted twice.
+    While the signal is blocked, samples are taken by stops, afterwards by timers. No call may be
+    cut short, and no time may be counted twice.
     """
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     run = profile(tmp_path, program, "1300", "moment", rate_hz=197, options=["-v", "--outside"])
@@ -111,7 +111,7 @@ def test_a_signal_that_is_blocked_for_a_while(tmp_path):
     assert re.search(STOPPED, run.stderr)[1] == "it blocks signal 33"
     short, calls = short_of(run.stdout)
     assert short == 0 and calls > 10, run.stdout
-    # No time is counted twice, by a stop and by the timer.
+    # No time is counted twice, once by a stop and once by the timer.
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert run.folded.total == pytest.approx(due, rel=0.02, abs=3), run.stderr
     assert run.folded.below("block_for_a_moment") > 0.1 * run.folded.total, run.folded.describe()
@@ -120,7 +120,7 @@ def test_a_signal_that_is_blocked_for_a_while(tmp_path):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_one_that_hides_its_memory_has_stacks(tmp_path):
-    """flamerun has opened the files in /proc before the program made itself undumpable."""
+    """flamerun has opened the files in /proc before the program makes itself undumpable."""
     program = compile_target("whole_calls.c", tmp_path, STATIC)
     tmp_path.chmod(0o777)
     run = subprocess.run(outside.as_nobody(BUILD / "flamerun", "--outside", "-o", "n.folded", "--",
@@ -133,7 +133,7 @@ def test_one_that_hides_its_memory_has_stacks(tmp_path):
 
 
 def test_one_that_is_killed_leaves_nobody_behind(tmp_path):
-    """The tracer process of a killed flamerun deletes the timers and ends."""
+    """If flamerun is killed, its tracer process deletes the timers and ends."""
     program = compile_target("split.c", tmp_path, STATIC)
     with outside.running(program, "600000") as process:
         outside.work(process.pid, 0.05)
@@ -169,7 +169,7 @@ def timers_of(pid):
 
 def test_timers_that_were_left_are_not_counted(tmp_path):
     """
-    If the tracer process is killed, the timers continue: in programs with threads glibc handles
+    If the tracer process is killed, the timers continue: in programs with threads, glibc handles
     their signal. The next flamerun deletes these timers.
     """
     program = compile_target("threads.c", tmp_path, STATIC)
