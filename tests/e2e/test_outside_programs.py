@@ -78,21 +78,25 @@ def test_go(tmp_path, flags):
     said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")
     assert share >= 0.95 * run.folded.total, said
-    # Several threads of the runtime share the work, and not every check finds the running one.
+    # Several threads of Go's runtime share the work, and not every observation finds the running
+    # one.
     part = folded.Folded("")
     part.stacks = [entry for entry in run.folded.stacks if set(run.truth) & set(entry[0])]
     heavy = run.truth["main.heavy"] / sum(run.truth.values())
     folded.assert_share(part, part.below("main.heavy"), heavy, 0.6 * part.total, "main.heavy")
     whole = run.folded.where(lambda s: "runtime.main" in s and "main.main" in s)
     assert whole >= 0.95 * share, said
-    # The runtime preempts goroutines by a signal, which is delivered before the timer's.
+    # The runtime preempts goroutines by a signal, which is delivered before the timer's signal.
     assert run.folded.below("runtime.asyncPreempt.abi0") <= 0.05 * run.folded.total, said
 
 
 @pytest.mark.parametrize("flags, with_c", [([], False), (["-buildmode=pie"], False), ([], True)],
                          ids=["plain", "pie", "cgo"])
 def test_go_on_its_system_stack(tmp_path, flags, with_c):
-    """The callers are on the goroutine's stack. A program with cgo loads the library."""
+    """
+    The callers are on the goroutine's stack. A program with cgo loads the library, others are
+    sampled from outside.
+    """
     program = outside.build_go(tmp_path, flags, outside.GO_SYSTEM_STACK, with_c)
     run = profile(tmp_path, program, rate_hz=997)
     assert run.status == 0
@@ -191,5 +195,5 @@ def test_duration(tmp_path):
     run = profile(tmp_path, program, "1200", rate_hz=250, options=["-d", "0.3"])
     assert run.status == 0 and "sampling has ended; " in run.stderr
     assert "heavy" in run.truth
-    # On a busy machine it samples a little longer, because it gets no CPU to end.
+    # On a busy machine flamerun samples a little longer, because it gets no CPU to end.
     assert 0 < run.folded.total <= 0.5 * run.truth_s * 250

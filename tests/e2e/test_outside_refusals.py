@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun -p for processes that it may not or cannot sample: the message names the rule and what
-# would allow it, and the status is 125.
+# flamerun -p for processes that it may not or cannot sample: the message names the rule and a way
+# to allow it, and the exit status is 125.
 import os
 import pathlib
 import platform
@@ -133,7 +133,7 @@ def test_a_debugger_is_named(tmp_path, sleeper):
 
 
 def namespaces(*options):
-    """The words of unshare with @options; skips the test if such namespaces are forbidden."""
+    """The words of unshare with @options. Skips the test if such namespaces are forbidden."""
     command = ["unshare", *options]
     if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("no such namespaces here")
@@ -142,7 +142,9 @@ def namespaces(*options):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_from_inside_a_user_namespace(flamerun_of_all):
-    """Root of a user namespace may not trace a process of the same user outside of it."""
+    """
+    Root of a user namespace may not trace a process of the same user that is outside the namespace.
+    """
     inside = outside.as_nobody(*namespaces("-U", "-r"))
     with outside.running(*outside.as_nobody("sleep", "600")) as process:
         outside.wait_until(lambda: "sleep" in pathlib.Path(
@@ -153,7 +155,7 @@ def test_from_inside_a_user_namespace(flamerun_of_all):
 
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_a_container_from_the_outside(tmp_path):
-    """A container's process has another pid inside the container; -p wants the outer one."""
+    """A container's process has another pid inside the container. -p needs the outer pid."""
     program = outside.profiled.compile_target("split.c", tmp_path)
     with outside.running(*namespaces("-p", "-f", "--mount-proc"), program, "600000") as container:
         def child():
@@ -203,7 +205,7 @@ def test_a_32_bit_program(tmp_path):
 
 @pytest.mark.skipif(not outside.IS_ROOT or outside.IS_CONFINED, reason="mounts a /proc")
 def test_what_proc_hides_is_somebody_elses(flamerun_of_all):
-    """proc(5), hidepid=2: only its user can see that a process exists."""
+    """With hidepid=2, see proc(5), only a process's own user can see that the process exists."""
     attach = " ".join(outside.as_nobody(flamerun_of_all, "-d", "0.1", "-o", "/dev/null", "-p", "$!"))
     result = subprocess.run(
         ["unshare", "-m", "-p", "-f", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc || exit 99\n"

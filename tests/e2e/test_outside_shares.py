@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Shares of CPU time from outside: threads that sleep after a few microseconds of work, many
-# threads, real programs. Compared with the program's own measurements, with sampling from inside,
-# and with the kernel's accounting.
+# Shares of CPU time when sampled from outside: threads that sleep after a few microseconds of work,
+# many threads, and real programs. They are compared with the program's own measurements, with
+# sampling from inside, and with the kernel's accounting.
 import contextlib
 import math
 import os
@@ -20,12 +20,12 @@ from profiled import compile_target, looks, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
-# On a busy machine, only a process of higher priority gets the CPU at the moment it needs it.
+# On a busy machine, only a process of higher priority gets the CPU at the moment when it needs it.
 needs_priority = pytest.mark.skipif(not outside.IS_ROOT, reason="needs a higher priority")
 
 
-# Share of independent samples: a sample is recorded only when its thread is found running, and then
-# has the weight of all CPU time until then.
+# The fraction of independent samples. A sample is recorded only when its thread is found running;
+# it then has the weight of all CPU time since the previous sample.
 DISTINCT = 0.6
 
 
@@ -37,7 +37,10 @@ def part_of(stacks, names):
 
 
 def assert_same(one, other, looks, what, drift=0):
-    """Assert that two shares of @looks samples each differ by at most 5 sigma plus @drift."""
+    """
+    Assert that two shares, of @looks[0] and @looks[1] samples, differ by at most 5 sigma plus
+    @drift.
+    """
     middle = (one * looks[0] + other * looks[1]) / sum(looks)
     sigma = math.sqrt(middle * (1 - middle) * (1 / looks[0] + 1 / looks[1]))
     assert abs(one - other) <= folded.SIGMAS * sigma + drift, (
@@ -48,9 +51,9 @@ def assert_same(one, other, looks, what, drift=0):
 @pytest.mark.parametrize("threads", [1, 8])
 def test_bursts(tmp_path, threads):
     """
-    A late check misses the beginning or the end of 50 us of work; flamerun gives each function its
-    share all the same. rest uses its time between its system calls, where no check finds it, so it
-    may have less than its share but not more.
+    A late observation misses the beginning or the end of 50 us of work. Each function must get its
+    share all the same. rest uses its time between its system calls, when it is not found running,
+    so it may have less than its share but not more.
     """
     program = compile_target("bursts.c", tmp_path)
     run = profile(tmp_path, program, str(threads), "2000", rate_hz=997, options=["-v", "--outside"])
@@ -69,9 +72,9 @@ def test_bursts(tmp_path, threads):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_turns(tmp_path):
     """
-    If flamerun moved to the CPU of a thread when it saw the thread run, it would miss the beginning
-    of the thread's turn, and first would have a share of 0.12. If other programs want both CPUs,
-    first may have up to 0.4.
+    If flamerun moved to the CPU of a thread after it saw the thread run, it would miss the
+    beginning of the thread's turn, and first would have a share of 0.12. If other programs want
+    both CPUs, first may have up to 0.4.
     """
     run = profile(tmp_path, compile_target("turns.c", tmp_path), "2400", rate_hz=250,
                   options=["--outside"])
@@ -83,7 +86,7 @@ def test_turns(tmp_path):
 
 
 def test_bursts_without_privileges(flamerun_of_all):
-    """Without a higher priority for flamerun, the shares of short bursts are about right."""
+    """Even if flamerun has no higher priority, the shares of short bursts are about right."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o777)
@@ -95,16 +98,17 @@ def test_bursts_without_privileges(flamerun_of_all):
     assert "eintr 0\n" in result.stdout
     part = part_of(stacks, ("first", "middle", "last"))
     assert part.total > 270
-    # Each has a third. On a busy machine, first() is seen too rarely (cli/outside/sample.h).
+    # Each function has a third of the time. On a busy machine, first() is found too rarely
+    # (cli/outside/sample.h).
     for function in ("first", "middle", "last"):
         assert 0.2 < part.below(function) / part.total < 0.5, stacks.describe()
 
 
 def assert_alike(inside, without, drift, least=0.02):
     """
-    Assert that two runs have the same self shares, for functions with at least @least. @drift
-    allows for real differences of the runs, because other programs used the CPU and its caches in
-    one of them.
+    Assert that two runs have the same self shares, for functions that have at least the share
+    @least. @drift allows for real differences between the runs, because other programs used the CPU
+    and its caches during one of them.
     """
     names = {name for run in (inside, without) for stack, weight in run.stacks
              for name in stack[-1:] if run.self(name) >= least * run.total}
@@ -159,14 +163,16 @@ def test_a_running_python_and_the_kernels_books(tmp_path):
 
 @needs_priority
 def test_two_hundred_threads(tmp_path):
-    """Shares are equal from inside and outside, and samples add up to the threads' CPU time."""
+    """
+    Shares are equal from inside and from outside, and the samples add up to the threads' CPU time.
+    """
     program = compile_target("bursts.c", tmp_path)
     parts = []
     rate_hz, ms = looks(1000)
     for options in ([], ["--outside"]):
         run = profile(tmp_path, program, "200", ms, rate_hz=rate_hz, options=options)
         all_s = sum(time_ns for name, time_ns in run.truth.items() if name != "eintr") / 1e9
-        # Whether a thread's last part of a period is a sample is random, for each thread.
+        # For each thread it is random whether its last part of a period becomes a sample.
         due = rate_hz * all_s
         assert abs(run.folded.total - due) <= 5 * math.sqrt(200 / 6) + 0.02 * due
         parts.append(part_of(run.folded, ("first", "middle", "last")))
@@ -178,7 +184,9 @@ def test_two_hundred_threads(tmp_path):
 
 @contextlib.contextmanager
 def redis_under_load(tmp_path, *command):
-    """Run redis-server, below @command if given, with clients: (started process, server's pid)."""
+    """
+    Run redis-server (by @command, if given) with clients. Returns (started process, server's pid).
+    """
     path = tmp_path / "redis.sock"
     server = [*command, redises.server(tmp_path), "--port", "0", "--unixsocket", path, "--save", "",
               "--daemonize", "no"]
@@ -205,7 +213,7 @@ def redis_under_load(tmp_path, *command):
 @needs_priority
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
-    """Inside and outside give alike profiles of a server that sleeps 10,000 times a second."""
+    """Inside and outside give similar profiles of a server that sleeps 10,000 times a second."""
     seconds, profiles = 1.4, []
     with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
                           tmp_path / "inside.folded", "--") as (process, pid):
@@ -229,7 +237,7 @@ def test_redis_under_load(tmp_path):
 def test_threads_that_live_for_five_milliseconds(tmp_path):
     """
     At 49 Hz, three of four threads end before a sample is due. Their CPU time is counted, on a
-    stack of the thread if a check found one.
+    stack of the thread if the thread was found running.
     """
     program = compile_target("short_threads.c", tmp_path)
     run = profile(tmp_path, program, "450", rate_hz=49, options=["-v", "--outside"])
@@ -237,7 +245,7 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert due >= 100
     assert abs(run.folded.total - due) <= 6, run.stderr
-    # Usually two thirds. On a busy machine checks are late and find fewer threads.
+    # Usually two thirds. On a busy machine observations are late and find fewer threads.
     assert run.folded.below("short_life") >= 0.2 * run.folded.total, run.folded.describe()
     share = 100 * run.folded.below("[unsampled]") / run.folded.total
     said = re.search(r"([\d.]+) % is \[unsampled\]: used by threads", run.stderr)
@@ -249,9 +257,9 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
 
 def test_sleeps_follow_each_other(tmp_path):
     """
-    A late check in one sleep falls into the next sleep, which has another stack. A sleep of 30 ms
-    gets 0 or some 50 ms by chance, 27 ms off on average. Sixteen programs out of step, with eight
-    rounds each, reduce the error to 0.7 % of all time; 5 sigma are allowed.
+    If an observation is late, its time goes to the next sleep, which has another stack. A sleep of
+    30 ms then gets 0 or some 50 ms by chance, which is off by 27 ms on average. Sixteen programs
+    out of step, with eight rounds each, reduce the error to 0.7 % of all time; 5 sigma are allowed.
     """
     program = compile_target("sleeps.c", tmp_path)
     script = f"for i in $(seq 16); do {program} 2600 & sleep 0.021; done; wait"

@@ -20,7 +20,7 @@ PERL = shutil.which("perl")
 
 
 def is_reached():
-    """Is there a perl with threads and with the modules that the script uses?"""
+    """Returns whether there is a perl with threads and with the modules that the script uses."""
     script = "use threads; use List::Util; use Time::HiRes"
     return PERL and subprocess.run([PERL, "-e", script], stderr=subprocess.DEVNULL).returncode == 0
 
@@ -32,7 +32,9 @@ OUTSIDE = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here"
 
 
 def shown_in(stack):
-    """Perl's functions in @stack as the script prints them; None if the sample is not in work()."""
+    """
+    The Perl functions in @stack as the script prints them; None if the sample is not in work().
+    """
     shown = []
     for name, line in stack:
         match = FUNCTION.match(name)
@@ -109,7 +111,7 @@ def test_waits_of_threads_have_names(tmp_path):
 
 @OUTSIDE
 def test_a_running_one_has_names(tmp_path):
-    """With -p, an interpreter that was not started by flamerun has function names."""
+    """With -p, functions also have names in an interpreter that flamerun did not start."""
     script = "sub spins { my $n = 0; $n += $_ for 1 .. 100000 } spins() while 1"
     with outside.running(PERL, "-e", script) as process:
         run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compare samples with PHP's traceback. tests/targets/php_truth.php prints each stack in which its
-# work() is called, with the lines of callers. All samples in work() must show one of these stacks
-# completely.
+# Compare samples with PHP's own stack trace. tests/targets/php_truth.php prints each stack in which
+# its work() is called, with the lines of callers. All samples in work() must show one of these
+# stacks completely.
 import collections
 import math
 import pathlib
@@ -19,7 +19,7 @@ import outside
 import told_stacks
 from profiled import TARGETS, profile
 
-# sizeof(executor_globals) in the first release of each version that flamerun knows.
+# sizeof(executor_globals) in the first release of each version that flamerun supports.
 KNOWN = {"8.2": 1776, "8.4": 1960}
 
 PHP = shutil.which("php")
@@ -32,7 +32,10 @@ FUNCTION = re.compile(r"^(.+) \([^()]*(?:\([^()]*\)[^()]*)*:\d+\)$")
 
 
 def shown_in(stack, builtins):
-    """PHP's functions in @stack down to work(), as the script prints them; None without work()."""
+    """
+    The PHP functions in @stack down to work(), as the script prints them; None if work() is not in
+    it.
+    """
     shown = []
     for name, line in stack:
         match = FUNCTION.match(name)
@@ -51,7 +54,7 @@ def shown_of(told):
 
 
 OUTSIDE = [pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")]
-# Debian has opcache in a package of its own; flamerun reads its JIT on x86_64 only.
+# Debian has opcache in a package of its own. flamerun reads its JIT on x86_64 only.
 HAS_COMPILER = PHP and platform.machine() == "x86_64" and "Zend OPcache" in subprocess.run(
     [PHP, "-m"], capture_output=True, text=True, check=False).stdout
 
@@ -76,13 +79,13 @@ def test_every_stack_is_phps_own(tmp_path, way, rate_hz, compiler):
         return
     told_stacks.assert_few_native(run)
     is_php = run.folded.where(lambda stack: any(name.startswith("{main} (") for name in stack))
-    # Starting a fiber maps a stack; its share of the time depends on how fast work() is.
+    # Starting a fiber maps a stack. The share of this time depends on how fast work() is.
     assert sum(true.values()) > 0.5 * is_php > 0, run.folded.describe()
     assert len(true) > 10, true
 
 
 def with_bytes(tmp_path, old, new):
-    """A copy of PHP with @new in place of the bytes @old."""
+    """A copy of PHP in which @new replaces the bytes @old."""
     program = pathlib.Path(PHP).read_bytes()
     assert program.count(old) == 1
     (tmp_path / "php").write_bytes(program.replace(old, new))
@@ -100,8 +103,8 @@ def assert_known(tmp_path, php, is_known):
 @pytest.mark.parametrize("more, is_known", [(-8, False), (0, True), (24, True), (72, False)])
 def test_releases_of_one_version(tmp_path, more, is_known):
     """
-    A version's first release has an executor_globals of the size in KNOWN; later ones append
-    members. Smaller and much larger ones are unknown.
+    The first release of a version has an executor_globals of the size in KNOWN; later releases
+    append members. Smaller and much larger sizes are unknown.
     """
     symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", PHP], capture_output=True, text=True,
                              check=True).stdout
@@ -114,7 +117,10 @@ def test_releases_of_one_version(tmp_path, more, is_known):
                     reason="its version is told in another way, or the code is not known here")
 @pytest.mark.parametrize("version, is_known", [(80300, False), (80499, True), (80500, False)])
 def test_other_versions(tmp_path, version, is_known):
-    """The version that php_version_id() returns is used, whatever else matches a known version."""
+    """
+    The version that php_version_id() returns decides, even if everything else matches a supported
+    version.
+    """
     now = subprocess.run([PHP, "-r", "echo PHP_VERSION_ID;"], capture_output=True, text=True,
                          check=True).stdout
     code = [b"\xb8" + struct.pack("<I", number) + b"\xc3" for number in (int(now), version)]
@@ -125,7 +131,9 @@ def test_other_versions(tmp_path, version, is_known):
     ("inside", 997, "800"), pytest.param("outside", 197, "1400", marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here"))])
 def test_the_line_that_runs(tmp_path, way, rate_hz, ms):
-    """Lines have the shares of PHP's clock, even if the frame does not store the line."""
+    """
+    Lines have the shares that PHP's clock measures, even if the frame does not store the line.
+    """
     picture = tmp_path / "p.firefox.json"
     run = profile(tmp_path, PHP, TARGETS / "php_lines.php", ms, rate_hz=rate_hz, options=[
         "--no-waits", "-o", picture, *(["--outside"] if way == "outside" else [])])
@@ -139,7 +147,7 @@ def test_the_line_that_runs(tmp_path, way, rate_hz, ms):
         share = float(share)
         doubt = 5 * math.sqrt(share * (1 - share) / total) + 0.01
         assert seen[int(line)] / total == pytest.approx(share, abs=doubt), (name, seen, told)
-    # The lines between the counted ones read the clock.
+    # Only the lines between the counted ones are missing, and they only read the clock.
     assert sum(seen[int(line)] for _, line, _ in told) > 0.97 * total, (seen, told)
 
 
@@ -154,7 +162,7 @@ def test_waits_have_names(tmp_path):
 
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_a_running_one_has_names(tmp_path):
-    """With -p, a built-in server that was not started by flamerun has function names."""
+    """With -p, functions also have names in a built-in server that flamerun did not start."""
     (tmp_path / "index.php").write_text(
         "<?php\nfunction spins()\n{\n    for ($i = 0; $i < 3000000; $i++);\n}\nspins();\n")
     with outside.running(PHP, "-q", "-S", "127.0.0.1:0", "-t", tmp_path,

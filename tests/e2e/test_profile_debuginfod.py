@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Symbols from debuginfod servers: one that has them, one that has others, one that is down, and one
-# that never answers.
+# Symbols from debuginfod servers: a server that has them, one that has others, one that is down,
+# and one that never answers.
 import ctypes
 import http.server
 import os
@@ -46,7 +46,7 @@ def files(tmp_path):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers requests for @content (build-id in hex -> bytes), or never answers."""
+    """A server that answers requests for @content (build-id in hex -> bytes), or never answers."""
     daemon_threads = True
 
     def __init__(self, content, waits=False):
@@ -110,7 +110,7 @@ def test_symbols_come_and_stay(tmp_path, files):
     assert result.status == 0 and is_named(result), result.stderr
     assert "symbols of 1 file came" in result.stderr
     assert f"% named: by debuginfod, {tmp_path}/cache/{build_id(program)}/debuginfo" in result.stderr
-    # The cached file is used: this server does not exist.
+    # The file in the cache must be used, because this server does not exist.
     result = run(tmp_path, program, "http://127.0.0.1:9")
     assert is_named(result) and "did not come" not in result.stderr
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# CPU time that the kernel uses for a program before its first instruction and after its last.
-# Compared with the time charged to flamerun's parent and with the programs' own measurements.
+# CPU time that the kernel uses for a program before its first instruction and after its last. It is
+# compared with the time charged to flamerun's parent and with the programs' own measurements.
 import os
 import pathlib
 import re
@@ -14,14 +14,16 @@ import pytest
 import folded
 from profiled import BUILD, compile_target
 
-# Credits are whole samples, so each kind of credit may be off by half of one.
+# Credits are whole samples, so each kind of credit may be off by half a sample.
 ROUNDING = 3
 BOOKS = re.compile(r"(\d+) due .* = (\d+) sampled .* \+ (\d+) credited \+ (\d+) exec \+ "
                    r"(\d+) exit \+ (\d+) dropped \+ (\d+) torn \+ (\d+) paused")
 
 
 class Tracer(threading.Thread):
-    """Measures the CPU time of flamerun's tracer process, with which its parent is charged, too."""
+    """
+    Measures the CPU time of flamerun's tracer process, which is also charged to flamerun's parent.
+    """
 
     def __init__(self, flamerun):
         super().__init__(daemon=True)
@@ -51,8 +53,8 @@ class Tracer(threading.Thread):
 
 class Held:
     """
-    One run as a child of the test: flamerun's accounting, and the samples that are due for the CPU
-    time that the kernel charged to the test.
+    One run as a child of the test: flamerun's accounting, and the number of samples that are due
+    for the CPU time that the kernel charged to the test.
     """
 
     def __init__(self, folder, *command, rate_hz=997):
@@ -63,8 +65,8 @@ class Held:
         tracer = Tracer(process.pid)
         self.stdout, self.stderr = process.stdout.read(), process.stderr.read()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        # Read flamerun's own CPU clock while it is a zombie; the rest of the time was the
-        # program's.
+        # Read flamerun's own CPU clock while flamerun is a zombie. All other time was used by the
+        # program.
         own_s = time.clock_gettime(~process.pid << 3 | 2)
         _, self.status, usage = os.wait4(process.pid, 0)
         process.returncode = self.status
@@ -99,7 +101,7 @@ def test_memory_that_is_freed_at_the_end(tmp_path):
     assert kept.folded.self("[exit]") == kept.exit
     # A single thread is sampled as exactly as its timer counts.
     assert abs(kept.total - kept.outside) <= 0.002 * kept.outside + ROUNDING, kept.stderr
-    # Memory that is freed while the program can be sampled is sampled.
+    # If memory is freed while the program can be sampled, the time for this is sampled.
     freed = Held(tmp_path, program, "free", "1000")
     assert freed.exit <= 0.1 * freeing + 1
     assert freed.folded.where(lambda s: "munmap" in s[-1]) >= 0.5 * freeing
@@ -109,11 +111,12 @@ def test_memory_that_is_freed_at_the_end(tmp_path):
 @pytest.mark.parametrize("mode", ("fork", "vfork", "spawn"))
 def test_a_storm_of_processes(tmp_path, mode):
     program = compile_target("ends.c", tmp_path)
-    # Below a shell, the process itself must report the CPU time of children that it has waited for.
+    # If a shell starts the process, the process itself must report the CPU time of the children
+    # that it has waited for.
     run = Held(tmp_path, "sh", "-c", f"{program} {mode} 400; :")
     run.assert_held()
     samples = {name: ns * 997 / 1e9 for name, ns in run.truth.items()}
-    # Time from exec to main. Part of it is sampled, in the library's constructor.
+    # The time from exec to main. Part of it is sampled, in the library's constructor.
     assert 0.75 * samples["before"] <= run.exec + run.folded.below("[unsampled]")
     assert run.exec <= 1.02 * samples["before"] + ROUNDING
     assert 0.5 * samples["after"] - ROUNDING <= run.exit <= 1.5 * samples["after"] + ROUNDING
@@ -128,15 +131,17 @@ def test_threads_begin_and_end(tmp_path):
     run.assert_held()
     outside = run.truth["outside"] * 997 / 1e9
     assert outside > 4 * ROUNDING
-    # CPU time that threads used in their function without a sample is below the function; here is
-    # only the time before and after it.
+    # CPU time without a sample that threads used in their function is below the function. Only the
+    # time before and after the function is counted here.
     unsampled = run.folded.where(lambda s: s[-1] == "[unsampled]" and "measure" not in s)
     assert 0.4 * outside - ROUNDING <= unsampled <= 1.2 * outside + ROUNDING
 
 
 @pytest.mark.confined
 def test_work_after_the_last_destructor(tmp_path):
-    """Work after the last destructor is in samples, and is not charged as the kernel's exit."""
+    """
+    Work after the last destructor is sampled and is not counted as the kernel's time for the exit.
+    """
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "flush", "400")
     assert run.folded.below("late_work") >= 0.8 * 0.4 * 997
     assert run.exit <= 0.05 * run.outside
@@ -144,7 +149,9 @@ def test_work_after_the_last_destructor(tmp_path):
 
 
 def test_ends_of_several_names(tmp_path):
-    """Exit time that a parent was charged for several programs is not divided among them."""
+    """
+    The exit time of several programs that their parent was charged for is not divided among them.
+    """
     program = compile_target("ends.c", tmp_path)
     other = compile_target("idle.c", tmp_path)
     script = f"{program} keep 500; {other}; {program} keep 500; :"
@@ -157,8 +164,8 @@ def test_ends_of_several_names(tmp_path):
 
 def test_who_is_killed_ends_in_its_box(tmp_path):
     program = compile_target("ends.c", tmp_path)
-    # The last samples before the kill may be lost, at most two ticks, so make it free much memory.
-    # How much memory takes that long depends on the machine.
+    # The samples of the last two ticks before the kill may be lost, so make the kernel free much
+    # memory. How much memory takes that long depends on the machine.
     for mib in (1000, 2000, 4000):
         told = subprocess.run([program, "free", str(mib)], capture_output=True, text=True,
                               check=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Time in a program's own signal handlers: with and without an alternate stack, with and without
-# room for flamerun's handler on it, and when signals arrive together.
+# room for flamerun's handler on this stack, and when several signals arrive together.
 import os
 import subprocess
 
@@ -66,7 +66,7 @@ def test_handlers_are_sampled(program, tmp_path, bytes_):
     assert run.status == 0
     run.assert_truth()
     assert not run.folded.below(HANDLER)
-    # The handler's callers are those of raise(): main, without frames of flamerun.
+    # The handler's callers are those of raise(): main, and no frames of flamerun.
     assert run.folded.where(lambda s: "in_handler" in s and "main" in s and "work" in s
                             ) == run.folded.below("in_handler")
 
@@ -83,8 +83,8 @@ def test_without_room_they_have_a_box(program, tmp_path):
     assert run.folded.below("raise") < 0.05 * run.folded.total, run.folded.describe()
 
 
-# A timer signal that arrives with the program's signal is delivered by the handler's guard, or
-# after the handler.
+# If a timer signal arrives together with the program's signal, it is delivered inside the guard of
+# the program's handler, or after the handler.
 @pytest.mark.parametrize("bytes_", [0, 65536, 12288])
 def test_one_that_only_begins_has_no_time(program, tmp_path, bytes_):
     run = profile(tmp_path, program, "together", str(bytes_), "600", rate_hz=997)
@@ -102,7 +102,8 @@ def test_go_with_c(tmp_path):
     run = profile(tmp_path, tmp_path / "both")
     total = run.folded.total
     assert run.status == 0 and total > 200
-    # Without a special case for samples that arrive with Go's signal, a fifth of all were here.
+    # Without special treatment of samples that arrive together with Go's signal, a fifth of all
+    # samples was here.
     preempted = run.folded.where(lambda s: s[-1].startswith("runtime.asyncPreempt"))
     assert preempted < 0.03 * total, run.folded.describe()
     in_c = run.folded.where(lambda s: any(name.endswith("in_c") for name in s))

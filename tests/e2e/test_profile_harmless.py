@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# A program sees the same of itself with and without flamerun.
+# A program observes the same about itself with and without flamerun.
 import subprocess
 
 import pytest

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that cannot load the library, started by one that has it: one picture, one account.
+# Programs that cannot load the library are started by a program that has it: they are in one
+# picture and one accounting.
 import ctypes
 import os
 import re
@@ -18,9 +19,9 @@ from profiled import PLAIN, compile_target, crowd, looks, of_all, profile
 needs_trace = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 STATIC = PLAIN + ("-static",)
-# Clears the environment, as programs that start others may do.
+# Clear the environment, as programs that start others may do.
 BARE = "env -u LD_PRELOAD -u FLAMERUN_CHANNEL "
-# Maximum CPU time that a program without the library may use before it is found and sampled. A
+# The most CPU time that a program without the library may use before it is found and sampled. A
 # usual machine needs half of it.
 EARLY_S = 0.05
 
@@ -32,10 +33,14 @@ def below_shell(folder, script, **options):
 
 
 def assert_books(run, truth_s, uninjected=1):
-    """Assert that all CPU time is counted once, by the kernel's sum and by the programs' clocks."""
+    """
+    Assert that all CPU time is counted once, compared with the kernel's sum and with the programs'
+    clocks.
+    """
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
     said = f"{run.folded.describe()}\n{run.stderr}"
-    # Samples equal the time due, up to rounding when the tracer detaches from its threads.
+    # The samples equal the time that was due, except for rounding when the tracer detaches from
+    # threads.
     assert abs(run.folded.total - due) <= 4 + 0.02 * due + uninjected ** 0.5, said
     assert run.folded.total >= (truth_s - 0.02) * run.rate_hz, said
 
@@ -56,8 +61,8 @@ def build_uninjected(kind, folder):
 @pytest.mark.confined
 @needs_trace
 @pytest.mark.parametrize("kind, script", [
-    # A forked child is traced from its exec on in the same way for all kinds, so test one of each C
-    # library.
+    # From its exec on, a forked child is traced in the same way for all kinds of programs, so test
+    # one kind for each C library.
     pytest.param(kind, script, id=f"{kind}-{way}",
                  marks=of_all if way == "fork" and kind not in ("static", "musl") else ())
     for kind in (*outside.BUILDS, "go", "go-pie") for way, script in (("exec", "exec {}"), ("fork", "{}; :"))])
@@ -67,8 +72,8 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
     run = below_shell(tmp_path, script.format(f"{program} {ms}"), rate_hz=rate_hz)
     assert_books(run, run.truth_s)
     assert_early(run, "split")
-    # On a busy machine, messages say that the program waited and what frequent checks cost; ignore
-    # these.
+    # On a busy machine, messages say that the program waited and that frequent observations are
+    # expensive. Ignore these messages.
     said = re.sub(r".*(; the time it waited|% of the CPU time was spent taking samples: ).*\n", "", run.stderr)
     assert "hint" not in said and "could not" not in said, said
     if not kind.startswith("go"):
@@ -81,7 +86,7 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
 @pytest.mark.confined
 @needs_trace
 def test_a_preload_that_was_taken_away(tmp_path):
-    """A program without the library, then one with it: both have their shares."""
+    """A program without the library runs, then one with it. Both have their shares."""
     program = compile_target("strange.c", tmp_path)
     rate_hz, ms = looks(450, is_outside=True)
     run = below_shell(tmp_path, f"{BARE}{program} before {ms}; {program} private {ms}", rate_hz=rate_hz)
@@ -110,7 +115,7 @@ def test_a_stranger_that_becomes_one_of_us(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_a_library_that_comes_late(tmp_path):
-    """A constructor runs before the library's: the tracer samples that time and nothing later."""
+    """A constructor runs before the library's: the tracer samples this time and nothing later."""
     source = tmp_path / "late.c"
     source.write_text('#include "tests/targets/spin.h"\n'
                       "BOX void late_work(void) { spin_until(500000000); }\n"
@@ -128,7 +133,9 @@ def test_a_library_that_comes_late(tmp_path):
 
 
 def may_compare_processes():
-    """Is kcmp(2) allowed? Some containers forbid it although they allow ptrace(2)."""
+    """
+    Returns whether kcmp(2) is allowed. Some containers forbid it although they allow ptrace(2).
+    """
     number = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
     return ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) == 0
 
@@ -137,7 +144,10 @@ def may_compare_processes():
 @pytest.mark.confined
 @needs_trace
 def test_a_vfork_child(tmp_path):
-    """Where kcmp(2) is allowed, its CPU time before it is found is on its first stack."""
+    """
+    If kcmp(2) is allowed, the CPU time that the vfork child used before it was found is on its
+    first stack.
+    """
     program = compile_target("strange.c", tmp_path)
     rate_hz, ms = looks(500, is_outside=True)
     run = profile(tmp_path, program, "vfork", ms, options=["-v"], rate_hz=rate_hz)
@@ -154,7 +164,7 @@ def test_a_vfork_child(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_many_short_ones(tmp_path):
-    """No sample is counted twice if programs end about when the tracer attaches."""
+    """No sample is counted twice if programs end at about the time when the tracer attaches."""
     program = compile_target("strange.c", tmp_path, STATIC)
     run = below_shell(tmp_path, f"for i in $(seq 50); do {program} before 30; done >/dev/null")
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
@@ -208,7 +218,10 @@ def test_leaks_are_found_untraced(tmp_path):
 @pytest.mark.confined
 @needs_trace
 def test_pids_of_a_namespace_of_their_own(tmp_path):
-    """A process with the library is identified by its slot, whatever its pid in the namespace."""
+    """
+    A process with the library is identified by its slot in the arena, whatever its pid is in its
+    namespace.
+    """
     if subprocess.run(["unshare", "-pf", "true"]).returncode:
         pytest.skip("no namespaces here")
     dynamic = compile_target("split.c", tmp_path)
@@ -223,7 +236,9 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
 @needs_trace
 @pytest.mark.parametrize("way", ["forked", "by a shell"])
 def test_the_first_process_of_a_pid_namespace(tmp_path, way):
-    """A process whose /proc does not show flamerun is identified by its parent's slot."""
+    """
+    A process whose /proc does not show flamerun is identified by its parent's slot in the arena.
+    """
     command = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*command, "true"], check=False).returncode:
         pytest.skip("no namespaces here")
@@ -238,7 +253,9 @@ def test_the_first_process_of_a_pid_namespace(tmp_path, way):
 
 
 def test_a_sandbox_leaves_nothing_running(tmp_path):
-    """bubblewrap makes its first process by a raw clone(2) in a new namespace, and that forks."""
+    """
+    bubblewrap makes its first process by a raw clone(2) in a new namespace, and this process forks.
+    """
     sandbox = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"]
     if not shutil.which("bwrap") or subprocess.run([*sandbox, "true"], check=False).returncode:
         pytest.skip("no bubblewrap, or no namespaces here")
@@ -248,7 +265,7 @@ def test_a_sandbox_leaves_nothing_running(tmp_path):
 
 
 def start(folder, program, *options):
-    """A flamerun with a traced program: the pids of both, and flamerun's process."""
+    """Start flamerun with a traced program. Returns the pids of both, and flamerun's process."""
     path = folder / "pid"
     script = f"{program} before 600000 & echo $! >{path}.new; mv {path}.new {path}; wait"
     flamerun = subprocess.Popen([outside.FLAMERUN, "-v", "-o", folder / "x.folded", *options, "--",

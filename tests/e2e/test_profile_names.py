@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Names of C++ functions: as written, in labels, and merged.
+# Names of C++ functions: in full, in labels, and merged.
 import re
 import subprocess
 
@@ -23,7 +23,7 @@ def program(tmp_path_factory):
 
 
 def hot(run):
-    """Functions in which at least a twentieth of the samples end."""
+    """The functions in which at least a twentieth of the samples end."""
     names = {stack[-1] for stack, _ in run.folded.stacks}
     return {name for name in names if run.folded.self(name) > run.folded.total / 20}
 
@@ -37,8 +37,8 @@ def test_styles(tmp_path, program, style):
 def test_merged(tmp_path, program):
     run = profile(tmp_path, program, "200", options=("--merge-templates",))
     assert hot(run) == MERGED, run.folded.describe()
-    # Names of other tools are merged in the same way: parameters and suffixes of clones are
-    # dropped.
+    # The names that other tools write are merged in the same way: parameters and suffixes of clones
+    # are dropped.
     full = tmp_path / "full.folded"
     full.write_text("main;void f<int>(int) 3\nmain;g(int) [clone .isra.0] 4\nmain;g(int) 5\n"
                     "main;h::h0123456789abcdef 6\nmain;h::h0123456789abcde0 7\n")
@@ -49,7 +49,7 @@ def test_merged(tmp_path, program):
 
 
 def letters(svg):
-    """The number of letters drawn in the static picture."""
+    """The number of letters that are drawn in the static picture."""
     return len(re.findall(r"<use ", svg.read_text()))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that fork, exec, load libraries and throw exceptions: nothing is lost or has a wrong
+# Programs that fork, exec, load libraries and throw exceptions: no time is lost or gets a wrong
 # name.
 import re
 import subprocess
@@ -27,8 +27,8 @@ def test_children_of_every_kind(tmp_path):
 @pytest.mark.parametrize("how", ["", "by-number"])
 def test_images_too_short_to_be_met(tmp_path, how):
     """
-    A process execs 50 images, each for a few milliseconds: it is one process, and its time is
-    counted once, whenever the search for programs without the library runs.
+    A process execs 50 times, and runs for a few milliseconds each time. It is one process, and its
+    time is counted once, at whatever moment flamerun searches for programs without the library.
     """
     (tmp_path / "again.c").write_text("""
         #include <stdio.h>
@@ -69,7 +69,9 @@ def test_an_exec_makes_no_process(tmp_path):
 
 @pytest.mark.confined
 def test_a_child_that_nobody_waits_for(tmp_path):
-    """The kernel charges its CPU time to no parent, but as much is due as is sampled."""
+    """
+    The kernel charges the child's CPU time to no parent, but as much time is due as is sampled.
+    """
     # The parent reads until the child, which has the other end of the pipe, has ended. Otherwise
     # the run might end before the child.
     code = ("import os, time\n"
@@ -101,7 +103,9 @@ def test_two_libraries_at_one_address(tmp_path):
 
 
 def test_children_of_a_destructor_are_sampled_from_inside(tmp_path):
-    """A destructor after flamerun's own forks a child, which is sampled like any other."""
+    """
+    A destructor that runs after flamerun's forks a child. The child is sampled like any other.
+    """
     (tmp_path / "late.c").write_text("""
         #include <sys/wait.h>
         #include <time.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The reader of the rings: samples while it cannot read, programs that die while they write, and
-# tools that allow no second process in the program's memory.
+# flamerun's reader of the rings: samples that are taken while it cannot read, programs that die
+# while they write, and tools that allow no second process in the program's memory.
 import os
 import re
 import shutil
@@ -22,7 +22,9 @@ def stalled(tmp_path_factory):
 
 
 def test_each_program_has_its_own_samples(stalled, tmp_path):
-    """The reader is stopped while a program fills the pool, a thread ends and a program starts."""
+    """
+    flamerun is stopped while a program fills the pool, a thread ends and another program starts.
+    """
     for _ in range(3 if IS_ALL else 1):
         run = profile(tmp_path, stalled, "two", "1500", rate_hz=200)
         assert run.status == 0, run.stderr
@@ -46,19 +48,25 @@ def test_half_a_second_without_a_reader_loses_nothing(stalled, tmp_path, threads
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_what_does_not_fit_is_counted(stalled, tmp_path):
-    """At 10,000 Hz with thousands of frames every pool gets full."""
+    """
+    At 10,000 Hz with thousands of frames every pool gets full, so samples must be reported as lost.
+    """
     run = profile(tmp_path, stalled, "one", "1000", "2", "4000", clock_hz=5000)
     assert run.status == 0
     lost = re.search(r"(\d+) samples lost: the program's rings were full", run.stderr)
     assert lost and int(lost[1]) > 100, run.stderr
-    # One thread can use half of the pool, each of two threads a third: at least this much was kept.
+    # One thread can use half of the pool, each of two threads a third, so at least this much was
+    # kept.
     assert run.folded.total > 300
 
 
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_a_record_that_was_never_finished(stalled, tmp_path):
-    """Samples after an unfinished record in the same slot have their names."""
+    """
+    A process died before it finished a record. Samples written later in the same slot of the arena
+    must have their names.
+    """
     script = (f"{stalled} hole; for i in 1 2 3 4; do sleep 0.2; "
               "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'; done")
     run = profile(tmp_path, "sh", "-c", script, rate_hz=997)
@@ -84,7 +92,7 @@ def test_under_valgrind(tmp_path, tool):
 @pytest.mark.sanitized
 @pytest.mark.confined
 def test_a_killed_program_leaves_all_it_sampled(tmp_path):
-    """At whatever moment it is killed, the picture has the samples that flamerun reports."""
+    """At whatever moment flamerun is killed, the picture has the samples that flamerun reports."""
     program = compile_target("threads.c", tmp_path)
     for moment in range(0, 7, 1 if IS_ALL else 3):
         with subprocess.Popen([BUILD / "flamerun", "-v", "-r", "997", "-o", "k.folded", "--",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Files that are replaced or deleted while they run: names are those of the code that ran.
+# Files that are replaced or deleted while they run: the names must be those of the code that ran.
 import re
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ def library(folder, name, function, build_id):
 
 @pytest.fixture(params=BUILD_IDS)
 def files(request, tmp_path):
-    """(program, library, build-id), in a folder of their own."""
+    """(program, library, kind of build-id), in a folder of the test's own."""
     program = compile_target("replaces.c", tmp_path, (*PLAIN, f"-Wl,--build-id={request.param}"))
     return program, library(tmp_path, "plugin.so", "turn", request.param), request.param
 
@@ -30,7 +30,10 @@ def frames(run):
 
 
 def test_a_plugin(tmp_path, files):
-    """A library's file is opened at its first sample, so replacing it later does no harm."""
+    """
+    flamerun opens a library's file at its first sample, so the names are right even if the file is
+    replaced later.
+    """
     program, plugin, build_id = files
     new = library(tmp_path, "new.so", "newcomer", build_id)
     run = profile(tmp_path, program, plugin, plugin, new)
@@ -59,7 +62,7 @@ def test_a_library_deleted(tmp_path, files):
 
 
 def test_a_file_that_is_written_over(tmp_path, files):
-    """The open file no longer contains the code that ran, so its functions have no names."""
+    """The open file no longer contains the code that ran, so its functions must have no names."""
     program, plugin, build_id = files
     new = library(tmp_path, "new.so", "newcomer", build_id)
     run = profile(tmp_path, "sh", "-c", f"'{program}' '{plugin}' '{tmp_path}/x'; cp '{new}' '{plugin}'")
@@ -97,7 +100,7 @@ def test_a_program_without_a_name(tmp_path):
 @pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap")
 def test_a_program_in_a_mount_namespace(tmp_path):
-    """The program's path exists only in the namespace."""
+    """The program's path exists only in the mount namespace in which it runs."""
     compile_target("split.c", tmp_path)
     inside = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/run", "--ro-bind", tmp_path, "/run/in",
               "--unshare-user-try", "--unshare-pid", "--proc", "/proc"]
@@ -127,7 +130,7 @@ def test_code_of_a_process_in_a_container(tmp_path, name, words, function):
 
 @pytest.mark.parametrize("before", [[], ["unshare", "-m"]], ids=["ours", "another"])
 def test_a_mount_can_be_unmounted(tmp_path, before):
-    """flamerun keeps no file open that would make the mount busy."""
+    """flamerun must not keep a file open that would make the mount busy."""
     (tmp_path / "mnt").mkdir()
     mounts = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none '{tmp_path}/mnt'"]
     if subprocess.run(mounts, check=False, stderr=subprocess.DEVNULL).returncode:
@@ -142,7 +145,7 @@ def test_a_mount_can_be_unmounted(tmp_path, before):
 
 
 def test_a_file_made_during_the_run_is_believed(tmp_path, files):
-    """A file that is newer than the run, but older than its first sample, is used."""
+    """A file that is newer than the run but older than its first sample is used."""
     program, plugin, _ = files
     other = tmp_path / "other"
     plugin.rename(other)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs built with ThreadSanitizer, whose runtime defers signals until a libc call, and sanitizer
+# Programs built with ThreadSanitizer, whose runtime defers signals until a libc call; and sanitizer
 # runtimes in LD_PRELOAD, as an interpreter needs for instrumented extensions.
 import os
 import subprocess
@@ -15,7 +15,10 @@ FLAGS = ("-O1", "-g", "-fsanitize=thread")
 
 @pytest.fixture(params=["gcc", "clang-14"])
 def build(request, tmp_path):
-    """Compile a target with ThreadSanitizer: gcc's is a library, clang's part of the program."""
+    """
+    Compile a target with ThreadSanitizer. gcc's runtime is a library, clang's is part of the
+    program.
+    """
     def one(name):
         try:
             return compile_target(name, tmp_path, FLAGS, compiler=request.param)
@@ -55,7 +58,7 @@ RUNTIMES = [("gcc", "libasan.so"), ("gcc", "liblsan.so"), ("gcc", "libtsan.so"),
 
 @pytest.fixture(params=RUNTIMES, ids=lambda way: way[1])
 def runtime(request):
-    """A sanitizer's library, which fails or ends the program if it is not the first library."""
+    """The library of a sanitizer. It fails or ends the program if it is not the first library."""
     compiler, name = request.param
     try:
         path = os.path.realpath(subprocess.check_output(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs of known shape: the profile has the shares that they measure themselves.
+# Programs of known shape: the profile has the shares that the programs measure themselves.
 import pathlib
 import re
 
@@ -12,7 +12,10 @@ from profiled import PLAIN, ROOT, compile_target, looks, profile
 
 
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
-    """At 997 Hz the kernel delivers fewer signals; the weights compensate for it."""
+    """
+    At 997 Hz the kernel delivers fewer signals than requested. The weights must compensate for
+    this.
+    """
     run = profile(tmp_path, compile_target("split.c", tmp_path), "2200", rate_hz=997,
                   options=["--clock=tick"])
     due = run.truth_s * 997
@@ -55,7 +58,8 @@ def test_recursion_has_every_call(tmp_path):
     below = run.folded.below("bottom")
     assert below > 1000
     assert run.folded.where(is_whole) == below
-    # The rest is in the calls on the way down. Before main, this clock also counts time of others.
+    # All other time is in the calls on the way down. Before main, this clock also counts time of
+    # other code.
     assert below >= 0.97 * run.folded.below("main")
     assert below >= 0.8 * run.folded.total
 
@@ -67,7 +71,7 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
                   clock_hz=1000)
     assert run.status == 0
     deepest = max(len(stack) for stack, _ in run.folded.stacks)
-    # A frame may be added that says that the rest is missing.
+    # One frame may be added that says that frames are missing.
     assert limit <= deepest <= limit + 2
     # The innermost frames are kept.
     deep = run.folded.where(lambda s: len(s) >= limit)
@@ -83,7 +87,10 @@ def test_threads_share_equally(tmp_path):
 
 
 def test_short_threads_are_credited(tmp_path):
-    """The kernel delivers 58 % of the samples due to 5 ms threads; credit adds the rest."""
+    """
+    The kernel delivers 58 % of the samples that are due to 5 ms threads. Credit adds the missing
+    ones.
+    """
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "600")
     due = run.truth_s * run.rate_hz
     sigma = due ** 0.5
@@ -93,7 +100,7 @@ def test_short_threads_are_credited(tmp_path):
 
 @pytest.mark.sanitized
 def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
-    """Threads that live for less than a millisecond have no sample at 997 Hz, either."""
+    """At 997 Hz, threads that live for less than a millisecond also have no sample."""
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "4000", "150")
     found = re.search(r"is \[unsampled\]: [\d.]+ s by (\d+) threads or processes that ended before "
                       r"a sample was due, after ([\d.]+) ms each\n", run.stderr)
@@ -103,7 +110,7 @@ def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
 
 def test_idle_program_gives_a_picture(tmp_path):
     out = tmp_path / "idle.svg"
-    # At one sample per CPU second, its short life has none.
+    # At one sample per CPU second, the program is too short for a sample.
     run = profile(tmp_path, compile_target("idle.c", tmp_path), rate_hz=1, options=("-o", out))
     assert run.status == 7
     assert run.folded.total <= 1
@@ -112,7 +119,9 @@ def test_idle_program_gives_a_picture(tmp_path):
 
 @pytest.mark.sanitized
 def test_code_that_the_program_mapped_itself(tmp_path):
-    """Code mapped from a file, as V8's builtins, has names; a copy in memory has none."""
+    """
+    Code mapped from a file, such as V8's builtins, has names. A copy of it in memory has none.
+    """
     rate_hz, ms = looks(600)
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, rate_hz=rate_hz)
     assert run.status == 0
@@ -126,7 +135,7 @@ def test_code_that_the_program_mapped_itself(tmp_path):
 
 @pytest.mark.sanitized
 def test_generated_code_in_a_file_in_memory(tmp_path):
-    """Such a file has no symbols, but the perf map has."""
+    """A memfd has no symbols, but the perf map has."""
     rate_hz, ms = looks(250)
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), ms, "map", rate_hz=rate_hz)
     pathlib.Path(re.search(r"^map: (\S+)$", run.stderr, re.M)[1]).unlink()
@@ -139,7 +148,7 @@ def test_generated_code_in_a_file_in_memory(tmp_path):
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_generated_code_without_frame_pointers(tmp_path, options):
     """
-    The code itself shows where the return address is. The frame pointer is not used, because it may
+    The instructions show where the return address is. The frame pointer is not used, because it may
     be the caller's or data. If no return address is found, the stack has no callers.
     """
     if options and outside.IS_CONFINED:
@@ -160,8 +169,8 @@ def test_generated_code_without_frame_pointers(tmp_path, options):
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_the_first_function_of_a_stack(tmp_path, options):
     """
-    A coroutine made by hand has the start of made_ended as return address, not the end of a call.
-    The stack begins with made_ended, not with never_called right before it.
+    The return address of a coroutine made by hand is the start of made_ended, not an address behind
+    a call. The stack begins with made_ended, not with never_called, which lies right before it.
     """
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
@@ -177,7 +186,9 @@ def test_the_first_function_of_a_stack(tmp_path, options):
 
 
 def test_generated_code_that_makes_room(tmp_path):
-    """Two functions have one address after each other; the jitdump's times separate them."""
+    """
+    Two functions have the same address one after the other. The times in the jitdump separate them.
+    """
     rate_hz, ms = looks(400)
     run = profile(tmp_path, compile_target("jitdump.c", tmp_path), tmp_path, ms, rate_hz=rate_hz,
                   options=("-v",))
@@ -190,7 +201,7 @@ def test_generated_code_that_makes_room(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_time_in_system_calls(tmp_path, options):
-    """The kernel's own accounting is by ticks, too, so both vary by chance."""
+    """The kernel's own accounting is also by ticks, so both numbers vary by chance."""
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     run = profile(tmp_path, compile_target("system.c", tmp_path), "1500", rate_hz=250, options=options)
@@ -200,8 +211,8 @@ def test_time_in_system_calls(tmp_path, options):
     assert 0.2 < truth < 0.8
     assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / independent) ** 0.5, (
         f"{truth:.3f} by the kernel\n{run.folded.describe()}")
-    # Samples are not left on the wrapper, whose own instructions are 1 to 3 %, and the wrapper does
-    # not hide its caller.
+    # Samples must not stay on the wrapper, whose own instructions take 1 to 3 %, and the wrapper
+    # must not hide its caller.
     assert run.folded.where(lambda s: s[-1] == "read") <= 0.06 * run.folded.total
     assert all("main" in s for s, _ in run.folded.stacks if s[-1] == "[kernel: read]")
     told = float(re.search(r"([0-9.]+) s in system calls\)", run.stderr)[1])
@@ -211,7 +222,10 @@ def test_time_in_system_calls(tmp_path, options):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
 def test_cancellable_calls_have_names(tmp_path, options, threads):
-    """glibc 2.41 makes all by one instruction; of libc only the function called is shown."""
+    """
+    glibc 2.41 makes all these calls by one instruction. Of libc's functions, only the one that was
+    called is shown.
+    """
     if options and outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     run = profile(tmp_path, compile_target("cancellable.c", tmp_path, (*PLAIN, "-pthread")), "1500", str(threads),
@@ -223,13 +237,13 @@ def test_cancellable_calls_have_names(tmp_path, options, threads):
         if at is None or not stack[-1].startswith("[kernel"):
             continue
         call = stack[at].removeprefix("does_")
-        # Only libc's own function is between, whatever its name.
+        # Only libc's own function is between the two, whatever its name.
         assert (len(stack), stack[-1]) == (at + 3, f"[kernel: {call}]"), run.folded.describe()
         seen[call] = seen.get(call, 0) + weight
     assert len(seen) > 3, run.folded.describe()
     on_cpu = run.folded.where(lambda s: "main" in s and s[-1] != "[no CPU]")
     assert sum(seen.values()) > 0.5 * on_cpu, run.folded.describe()
-    # In user mode there are only the libc functions in which the calls end.
+    # In user mode only the libc functions in which the calls end are shown.
     in_libc = run.folded.where(lambda s: any(name.startswith("does_") for name in s) and "[libc.so" in s[-1])
     assert in_libc <= 0.02 * on_cpu, run.folded.describe()
     waits = {stack[stack.index("waits_in_poll"):] for stack, _ in run.folded.stacks if stack[-1] == "[poll]"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Stripped programs: the addresses are right, checked by the symbols of the unstripped program.
+# Stripped programs: the addresses are right, compared with the symbols of the unstripped program.
 import os
 import re
 import shutil
@@ -45,7 +45,7 @@ def test_addresses_of_a_stripped_program(tmp_path):
     assert known >= 0.98 * run.folded.total - run.begin, run.folded.describe()
     heavy = run.truth["heavy"] / sum(run.truth.values())
     folded.assert_share(run.folded, weights["heavy"], heavy, known * run.looks, "heavy")
-    # A function without a name must not get that of the nearest symbol.
+    # A function without a name must not get the name of the nearest symbol.
     assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
 
 
@@ -64,20 +64,21 @@ def test_names_from_a_debug_file_beside(tmp_path):
 
 
 def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
-    """A symbol without size ends at the next call-frame information, or at a maximum length."""
+    """A symbol without a size ends at the next call-frame information, or at a maximum length."""
     program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))
     subprocess.run(["strip", "--keep-symbol=near", program], check=True)
     rate_hz, ms = looks(1200)
     run = profile(tmp_path, program, ms, rate_hz=rate_hz)
     near = run.truth["near"] / sum(run.truth.values())
     folded.assert_share(run.folded, run.folded.self("near"), near, run.folded.total, "near")
-    # The assembly has no call-frame information, so its callers are found by the return address.
+    # The assembly code has no call-frame information, so its callers are found by the return
+    # address.
     if os.uname().machine == "x86_64":
         assert run.folded.below("[incomplete stack]") <= 0.01 * run.folded.total
 
 
 def test_code_behind_that_of_the_start(tmp_path):
-    """frame_dummy() of crtbegin.o has no size; code after it does not get its name."""
+    """frame_dummy() of crtbegin.o has no size. Code behind it must not get its name."""
     source = tmp_path / "first.c"
     source.write_text('#include "tests/targets/spin.h"\n'
                       "BOX void first(unsigned units) { spin(units); }\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Python functions in the stacks: which ones, by which names, in which processes.
+# Python functions in the stacks: which functions, with which names, in which processes.
 # test_python_harmless.py tests that nothing else changes.
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ from pythons import needs_names
 
 pytestmark = needs_names
 
-# The script's stacks; each line is one stack, outermost function first.
+# The script's stacks, one per line, outermost function first.
 SHAPES = """
 <module> / main / Shapes.method / busy
 <module> / Shapes / busy
@@ -58,13 +58,16 @@ def shapes(tmp_path_factory):
 
 @pytest.mark.parametrize("shape", SHAPES.strip().splitlines())
 def test_every_shape_of_code_is_named(shapes, shape):
-    """40 ms of CPU time each, in which there are at least a dozen ticks."""
+    """Each stack runs for 40 ms of CPU time, in which there are at least a dozen ticks."""
     assert shapes.status == 0
     assert pythons.weight_of(shapes.folded, *shape.split(" / ")), shapes.folded.describe()
 
 
 def test_every_subscript_is_named(shapes):
-    """Calls of __getitem__ are seen, also after the instruction for subscripts is specialised."""
+    """
+    Calls of __getitem__ are shown, also after Python has specialised the instruction for
+    subscripts.
+    """
     below = pythons.weight_of(shapes.folded, "subscripts", "busy")
     named = pythons.weight_of(shapes.folded, "subscripts", "Shapes.__getitem__", "busy")
     assert below > 100 and named == below
@@ -103,7 +106,7 @@ def test_native_shows_what_runs_them(tmp_path):
 
 
 def test_each_of_many_sleepers_is_named(tmp_path):
-    """A thread that never wakes is checked once, in the same round as all others."""
+    """A thread that never wakes is observed once, in the same round as all others."""
     result = pythons.profile(tmp_path, "-c", """
 import threading, time
 threading.stack_size(65536)
@@ -118,7 +121,7 @@ rest()
 
 
 def test_who_waits_is_a_function_of_the_language(tmp_path):
-    """The summary names the Python function that waits, not native functions below it."""
+    """The summary names the Python function that waits, not the native functions below it."""
     path = pythons.script(tmp_path, "import time\ndef rest(): time.sleep(1)\nrest()\n")
     result = pythons.profile(tmp_path, path, clock_hz=0)
     assert "waiting, most in clock_nanosleep below rest (script.py:2)\n" in result.stderr
@@ -261,7 +264,7 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
 
 @pytest.mark.sanitized
 def test_odd_names(tmp_path):
-    """Any name of code. Bytes that are no text become '?', and long names are cut."""
+    """Code can have any name. Bytes that are no text are shown as '?', and long names are cut."""
     text = BUSY + r"""
 source = compile("end = time.thread_time() + 0.05\nwhile time.thread_time() < end: pass", "x", "exec")
 def named(name, **changed): exec(source.replace(**changed), {"time": time, "__name__": name})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Reading Python's functions changes nothing that a script can see: each script prints the same with
-# and without it. Includes tests of CPython's own test suite.
+# Reading Python's functions changes nothing that a script can observe: each script prints the same
+# with and without flamerun. This includes tests of CPython's own test suite.
 import os
 import pathlib
 import re
@@ -218,7 +218,8 @@ def test_faulthandler_shows_the_stack(tmp_path):
     assert b"in b\n" in named.stderr
 
 
-# Tests of CPython for frames, evaluation and the end of interpreters that take about a second each.
+# Those of CPython's tests for frames, evaluation and the end of interpreters that take about a
+# second each.
 TESTS = ("test_generators test_coroutines test_exceptions test_frame test_code test_sys_settrace "
          "test_gc test_yield_from test_call test_funcattrs test_thread test__xxsubinterpreters").split()
 
@@ -236,7 +237,8 @@ def test_of_the_interpreter(tmp_path, name):
 
 
 # leave() fills the interpreter's stack with pointers, which stay there after it has returned. The
-# frames of a, b and c begin among them. Keyword arguments use the general way of calls.
+# frames of a, b and c are then made among these pointers. Keyword arguments use the general way of
+# calls.
 CALLS = """
 import time
 exec("def leave(o):\\n    %s = o\\n" % " = ".join("v%d" % i for i in range(80)))
@@ -252,11 +254,13 @@ print("end")
 """
 
 
-# Versions before 3.11 link a frame when they make it.
+# Only versions from 3.11 on, because earlier versions link a frame when they make it.
 @pytest.mark.parametrize("python", [python for python in pythons.known()
                                     if pythons.version_of(python) >= (3, 11)])
 def test_a_frame_that_is_not_yet_linked(tmp_path, python):
-    """A call may make its frame the innermost before it links the frame to the caller's."""
+    """
+    A call may make its frame the innermost one before it links the frame to the caller's frame.
+    """
     path = pythons.script(tmp_path, CALLS)
     run = profiled.profile(tmp_path, python, path, rate_hz=4000)
     assert (run.status, run.stdout) == (0, "end\n"), run.stderr

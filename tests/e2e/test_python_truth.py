@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compare samples with Python's traceback. In tests/targets/python_truth.py every function that uses
-# the CPU is called in one way only and prints its stack. All samples with the function must show
-# that stack completely, with each caller's line.
+# Compare samples with Python's own stack trace. In tests/targets/python_truth.py every function
+# that uses the CPU is called in one way only and prints its stack. All samples in the function must
+# show this stack completely, with the line of each caller.
 import collections
 import json
 import os
@@ -19,17 +19,17 @@ import pythons
 SECONDS = 0.02
 RATE = 997
 DEEPEST = 4096
-# If CPython keeps nothing on the C stack, frames are counted, which does not work with a cut stack,
-# and the interpreter of a thread is unknown.
+# If CPython keeps nothing on the C stack, flamerun counts frames. This does not work if the stack
+# was cut, and the interpreter of a thread is then unknown.
 UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b", "spin_inside_c", "spin_inside_d")
-# Versions in which a thread's state can be found from its stack, as needed from outside and for
-# sleeping threads.
+# Versions in which a thread's state can be found from its stack, as is necessary from outside and
+# for sleeping threads.
 PLACED = [path for path in pythons.known() if pythons.version_of(path) >= (3, 10)]
 LOOP = range(1, 8)  # lines of a function that spins, in all of which it may be sampled
 
 
 def functions(stack):
-    """[(name, file, first line, line)] of the Python functions in it."""
+    """[(name, file, first line, line)] of the Python functions in @stack."""
     found = []
     for name, line in stack:
         match = pythons.FUNCTION.match(name)
@@ -39,7 +39,10 @@ def functions(stack):
 
 
 def is_true(shown, told):
-    """Does @shown equal the printed stack @told, with any line of the loop as last one?"""
+    """
+    Returns whether @shown equals the printed stack @told. The last line may be any line of the
+    loop.
+    """
     told = [(name, os.path.basename(file), first, line) for name, file, first, line in told]
     if len(told) > DEEPEST - 100:
         told = told[-len(shown):]
@@ -48,7 +51,9 @@ def is_true(shown, told):
 
 
 def sort_stacks(picture, told):
-    """(expected stacks, {function that spins: time of its stacks}). Asserts that none is wrong."""
+    """
+    (expected stacks, {function that spins: time of its stacks}). Asserts that no stack is wrong.
+    """
     expected = json.loads(told.read_text(encoding="utf-8"))
     true, false = collections.Counter(), {}
     for _, stack, weight in firefox.stacks_of(picture):
@@ -122,7 +127,7 @@ def test_no_stack_through_the_jit_is_false(tmp_path, monkeypatch, python):
     assert len(true) > len(expected) * 0.2, true
 
 
-# Maximum time between two checks: usually 25 to 75 ms, if flamerun gets a CPU.
+# Maximum time in seconds between two observations: usually 25 to 75 ms, if flamerun gets a CPU.
 LOOKED_S = 0.2
 
 
@@ -149,20 +154,23 @@ def test_every_stack_from_outside_is_the_programs_own(tmp_path, python):
 
 
 def is_called(caller, name):
-    """Does @caller call @name in python_calls.py?"""
+    """Returns whether @caller calls @name in python_calls.py."""
     return caller == name.rpartition("_")[0] or (caller == name and name.endswith("R"))
 
 
 ENDS = {("<module>", "main", "run"), ("_bootstrap", "_bootstrap_inner", "run", "run")}
-# Thread.run before it calls the function of that name, and after.
+# Stack of Thread.run() before it calls the function of the same name, and after the call.
 THREAD_RUN = ("_bootstrap", "_bootstrap_inner", "run")
 
 
 def assert_calls_are_true(picture):
-    """Assert that functions of python_calls.py are below their callers, and most have names."""
+    """
+    Assert that functions of python_calls.py are below their callers, and that most of them have
+    names.
+    """
     named = total = 0
     for _, stack, weight in firefox.stacks_of(picture):
-        # Only some versions have qualified names, "Thread.run".
+        # Only some versions have qualified names such as "Thread.run".
         shown = [name.rpartition(".")[2] for name, *_ in functions(stack)]
         own = [name for name in shown if name.startswith("run_")]
         total += weight
@@ -172,7 +180,8 @@ def assert_calls_are_true(picture):
         ends = tuple(shown[:len(shown) - len(own)])
         assert ends in ENDS or (ends == THREAD_RUN and not own), shown
         assert all(map(is_called, ["run", *own], own)), shown
-    # The rest is the start and end of Python, and the first and last instructions of functions.
+    # All other time is the start and end of Python, and the first and last instructions of
+    # functions.
     assert named > 0.8 * total, (named, total)
 
 
@@ -186,7 +195,7 @@ def test_no_function_that_begins_or_ends_is_false(tmp_path, python):
     assert_calls_are_true(picture)
 
 
-# pytest cannot name the parameters of an empty list.
+# A placeholder, because pytest cannot name the parameters of an empty list.
 NO_PYTHON_3_10 = pytest.param("", marks=pytest.mark.skip(reason="no Python 3.10 here"), id="none")
 
 

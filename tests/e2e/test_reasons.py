@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Messages about CPU time without samples: the stated reason is the real one, and none is guessed.
+# Messages about CPU time without samples: the reason that they state is the real one, and no reason
+# is guessed.
 import re
 import subprocess
 
@@ -18,7 +19,7 @@ def unseen(tmp_path_factory):
 
 
 def assert_outside(unseen, folder, name):
-    """Assert that the hint's advice, --outside, helps."""
+    """Assert that the advice of the hint, --outside, helps."""
     if outside.IS_CONFINED:
         return
     run = profile(folder, unseen, name, rate_hz=RATE_HZ, options=["--outside"])
@@ -28,7 +29,10 @@ def assert_outside(unseen, folder, name):
 
 @pytest.mark.confined
 def test_without_pending_signals(unseen, tmp_path):
-    """A timer counts as a pending signal. A program that may have none is sampled from outside."""
+    """
+    Each timer counts as a pending signal. A program that may have no pending signals is sampled
+    from outside.
+    """
     run = profile(tmp_path, "prlimit", "--sigpending=0", unseen, rate_hz=RATE_HZ)
     assert run.status == 0
     assert ("1 process could not be sampled from inside: a timer takes one of the user's pending "
@@ -39,7 +43,7 @@ def test_without_pending_signals(unseen, tmp_path):
 
 
 def test_children_without_pending_signals(unseen, tmp_path):
-    """Each image asks for a timer of its own, and each refusal is counted."""
+    """The process asks for its own timer after each exec and fork, and each refusal is counted."""
     run = profile(tmp_path, "prlimit", "--sigpending=0", "sh", "-c", f"{unseen} & {unseen}; wait",
                   rate_hz=RATE_HZ)
     assert "seccomp" not in run.stderr
@@ -47,7 +51,9 @@ def test_children_without_pending_signals(unseen, tmp_path):
 
 
 def test_signal_calls_by_number(unseen, tmp_path):
-    """syscall(2) for every signal returns the same as alone, and the program is sampled."""
+    """
+    syscall(2) returns the same for every signal as without flamerun, and the program is sampled.
+    """
     alone = subprocess.run([unseen, "calls", "1"], text=True, stdout=subprocess.PIPE, check=True)
     assert alone.stdout.startswith("bad 0\n")
     run = profile(tmp_path, unseen, "calls", rate_hz=RATE_HZ)
@@ -60,7 +66,10 @@ GUESSES = ("a higher rate", "less to do", "let it do more", "before flamerun saw
 
 
 def seconds(run, said):
-    """The seconds that the message explains. There is one reason with one hint, and no guess."""
+    """
+    The seconds that the message explains. Asserts that there is one reason with one hint, and no
+    guess.
+    """
     found = re.search(rf": ([\d.]+) s {said}$", run.stderr, re.M)
     assert found, run.stderr
     assert not [guess for guess in GUESSES if guess in run.stderr], run.stderr
@@ -71,7 +80,7 @@ def seconds(run, said):
 SIGNAL = r"while signal \d+ {}, by a system call of the program's own"
 REASONS = {
     "blocks": (r"is \[unsampled\]", SIGNAL.format("was blocked")),
-    # The program also ends by a system call of its own, so its CPU time is not reported.
+    # This program also ends by a direct system call, so it cannot report its CPU time.
     "ignores": (r"s of CPU time are in no sample", SIGNAL.format("was ignored")),
     "handles": (r"is \[unsampled\]", SIGNAL.format("had another handler")),
     "clone": (r"is \[unsampled\]", r"by threads that pthread_create\(\) did not make"),
@@ -80,7 +89,7 @@ REASONS = {
 
 @pytest.mark.parametrize("name", REASONS)
 def test_the_reason_is_the_real_one(unseen, tmp_path, name):
-    """The program uses 0.6 s; the reason is unknown for the time after the last check."""
+    """The program uses 0.6 s. For the time after the last observation the reason is unknown."""
     what, why = REASONS[name]
     run = profile(tmp_path, unseen, name, rate_hz=RATE_HZ)
     assert run.status == 0 and run.folded.below("burn") == 0
@@ -91,7 +100,9 @@ def test_the_reason_is_the_real_one(unseen, tmp_path, name):
 
 
 def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
-    """On a busy machine it is not asleep at each tick, and there is nothing to explain."""
+    """
+    On a busy machine the program is not asleep at each tick, and then there is nothing to explain.
+    """
     run = profile(tmp_path, unseen, "ticks", rate_hz=RATE_HZ)
     assert not [guess for guess in GUESSES if guess in run.stderr], run.stderr
     if run.folded.self("[unsampled]") > 0.8 * run.folded.total:
@@ -104,7 +115,9 @@ def test_a_thread_that_is_asleep_at_each_tick(unseen, tmp_path):
 
 
 def test_short_programs_that_no_library_is_in(tmp_path):
-    """Short static programs end before the tracer attaches; no higher rate is advised for them."""
+    """
+    Short static programs end before the tracer attaches. No higher rate must be advised for them.
+    """
     program = compile_target("unseen.c", tmp_path, (*PLAIN, "-static"))
     run = profile(tmp_path, "sh", "-c", f"for i in $(seq 16); do {program} '' 30; done", rate_hz=RATE_HZ)
     assert "16 programs started without flamerun's library: statically linked" in run.stderr
@@ -125,13 +138,16 @@ def test_threads_that_libc_makes_to_notify(unseen, tmp_path, name):
 
 
 def test_many_that_libc_makes_to_notify(unseen, tmp_path):
-    """Each timer has its own value, also if there are more than the library keeps."""
+    """Each timer has its own value, even if there are more timers than the library keeps."""
     run = profile(tmp_path, unseen, "timers", rate_hz=RATE_HZ)
     assert run.status == 0 and run.stdout == "sum 1\n"
 
 
 def test_work_of_the_kernels_own_threads(unseen, tmp_path):
-    """The work of io_uring's workers is in a box of that name, except after the last check."""
+    """
+    The work of io_uring's kernel threads is in a frame of that name, except after the last
+    observation.
+    """
     run = profile(tmp_path, unseen, "uring", rate_hz=RATE_HZ)
     if "no such thing here" in run.stdout:
         pytest.skip("no io_uring here")
@@ -141,7 +157,10 @@ def test_work_of_the_kernels_own_threads(unseen, tmp_path):
 
 
 def test_a_share_without_a_known_reason(unseen, tmp_path):
-    """No reason is given: checks are too late for a short run, and a few short lives are chance."""
+    """
+    No reason is given: observations are too late for a short run, and a few short threads are
+    chance.
+    """
     run = profile(tmp_path, unseen, "", "100", rate_hz=RATE_HZ)
     assert "system call of the program's own" not in run.stderr
     assert "did not make" not in run.stderr
@@ -158,7 +177,10 @@ def test_the_action_is_reset_past_libc(unseen, tmp_path):
 
 
 def test_killed_by_somebody_else(tmp_path):
-    """A program that kills itself with SIGPROF or SIGVTALRM did not reset the signal's action."""
+    """
+    A program that kills itself with SIGPROF or SIGVTALRM did not reset the signal's action, so no
+    message must say that it did.
+    """
     for number in ("PROF", "VTALRM"):
         run = profile(tmp_path, "bash", "-c",
                       f"for i in {{1..50000}}; do :; done; kill -{number} $$", rate_hz=RATE_HZ)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The commands of share/recipes.md run unchanged, in a folder with the programs that they name. For
-# the container, which needs Docker, only its command, packages, folders and stages are checked.
+# The commands of share/recipes.md run unchanged, in a folder with the programs that they name. Of
+# the container, which needs Docker, only the command, packages, folders and stages are checked.
 import os
 import re
 import shutil
@@ -28,7 +28,7 @@ def put(path, text):
 
 @pytest.fixture
 def shell(flamerun, tmp_path):
-    """shell(text, status=0) runs commands in a folder; returns their standard output."""
+    """shell(text, status=0) runs commands in a folder. Returns their standard output."""
     (tmp_path / "bin").mkdir()
     os.symlink(flamerun, tmp_path / "bin" / "flamerun")
     env = dict(os.environ, PATH=f"{tmp_path}/bin:/usr/bin:/bin", HOME=str(tmp_path),
@@ -62,7 +62,7 @@ def test_before_and_after(shell, tmp_path):
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
 @pytest.mark.parametrize("loops, status", [(40000, 0), (200000, 1)])
 def test_continuous_integration(shell, tmp_path, loops, status):
-    """An equal version passes, and one that makes everything slower does not."""
+    """A version that is equally fast passes; a version in which everything is slower does not."""
     (tmp_path / "prog.in").write_text(BURN % 40000)
     (tmp_path / "Makefile").write_text("prog: prog.in\n\tcp prog.in prog && chmod +x prog\n")
     shell("git init -q . && git add Makefile prog.in && git commit -qm base &&"
@@ -70,7 +70,7 @@ def test_continuous_integration(shell, tmp_path, loops, status):
     (tmp_path / "prog.in").write_text(f"{BURN % loops}# changed\n")
     shell("git commit -qam change")
     compare, text = blocks("Continuous integration", "sh")
-    # A program that is twice as slow is found on any machine; a change of 5 % may be chance.
+    # A program that is twice as slow is found on any machine. A change of 5 % may be chance.
     assert compare.count("--fail-over 5 ") == 1
     shell(compare.replace("--fail-over 5 ", "--fail-over 100 "), status)
     assert re.search("10 old runs and 10 new", (tmp_path / "diff.txt").read_text())
@@ -83,7 +83,7 @@ def test_continuous_integration(shell, tmp_path, loops, status):
 @pytest.mark.confined
 def test_the_containers_command(shell, tmp_path):
     """
-    The command after the image's name runs unchanged; it needs only a folder of the container.
+    The command after the image's name runs unchanged. It needs only one folder of the container.
     """
     put(tmp_path / "job", BURN % 60000)
     (tmp_path / "out").mkdir()
@@ -96,7 +96,7 @@ def test_the_containers_command(shell, tmp_path):
 
 
 def test_the_images_packages():
-    """The image's recipe names the packages and files that the build makes."""
+    """The recipe for the image names the packages and files that the build makes."""
     stages, = blocks("Docker", "dockerfile")
     names = re.findall(r"^Package: (\S+)$", (ROOT / "share/debian/control").read_text(), re.M)
     for name in re.findall(r"/tmp/packages/(\w[\w-]*)_\*", stages):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# --repeat: the picture has the sum of the runs, how far they differ is right, and all ways to end
-# early work.
+# --repeat: the picture has the sum of the runs, the reported spread between them is right, and all
+# ways to end early work.
 import collections
 import csv
 import json
@@ -18,7 +18,7 @@ import profiled
 
 # JSON has four decimals of a percent.
 ROUNDING = 6e-5
-# Limit for many runs on a busy machine.
+# seconds; limit for many runs on a busy machine
 SLOW_S = 300
 
 
@@ -34,7 +34,7 @@ def told_of(run, *words):
 
 
 def spread_of(runs, is_in):
-    """The spread, in percent, of the shares of the stacks for which @is_in holds."""
+    """The spread, in percent, of the shares of those stacks for which @is_in holds."""
     return statistics.stdev(
         100 * sum(weight for stack, weight in one.items() if is_in(stack)) / sum(one.values())
         for one in runs)
@@ -43,8 +43,8 @@ def spread_of(runs, is_in):
 @pytest.fixture(scope="module")
 def ten(flamerun, tmp_path_factory):
     """
-    Ten runs as one, in all formats, and their single profiles, 0.pb.gz to 9.pb.gz in the folder
-    parts. The eleventh run finds those of the ten before it and fails.
+    Ten runs added up, in all formats, and their single profiles, 0.pb.gz to 9.pb.gz in the folder
+    "parts". The eleventh run finds the profiles of the ten runs before it and fails.
     """
     folder = tmp_path_factory.mktemp("ten")
     versions = profiled.compile_target("versions.c", folder)
@@ -78,8 +78,8 @@ def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
         assert sum_of(told) == sum(map(sum_of, parts))
     assert told["waits"]["weight"] > 0 and told["uncertain"]["lost"] is not None
     assert [one["wall_ns"] for one in told["runs"]] == [part["duration_ns"] for part in parts]
-    # In folded stacks, functions of the same name are one, such as main() of the program and of its
-    # shell.
+    # In folded stacks, functions with the same name are one, such as main() of the program and
+    # main() of its shell.
     names = collections.Counter(function["name"] for function in told["functions"])
     checked = 0
     for function in told["functions"]:
@@ -126,7 +126,7 @@ def test_pictures_keep_how_runs_differ(run, tmp_path, ten):
     rows = list(csv.DictReader(run("-q", "top", ten / "all.svg", "--csv").stdout.splitlines()))
     assert {row["table"]: bool(row["total_spread"]) for row in rows} == {
         "function": True, "module": False}
-    # The spread is only valid for all stacks of these runs, not for a part or for a sum with
+    # The spread is only valid for all stacks of these runs, not for a part of them or a sum with
     # others.
     assert "self_spread" not in told_of(run, ten / "all.svg", "--focus", "parse")["functions"][0]
     run("-q", "merge", ten / "all.svg", ten / "all.svg", "-o", "two.svg")
@@ -161,7 +161,7 @@ def test_one_run_differs_from_none(run, tmp_path, versions):
 
 
 def test_streams(run, tmp_path, logged):
-    """Standard output is free for the picture."""
+    """The programs' standard output goes elsewhere, so that standard output can be the picture."""
     (tmp_path / "typed").write_text("typed\n")
     with (tmp_path / "typed").open() as typed:
         result = run("-q", "-n", "2", "-o", "-", "--format", "folded", "--",
@@ -183,7 +183,7 @@ def test_losses_are_those_of_all_runs(run, logged):
     ("kill -SEGV $$", -signal.SIGSEGV, "was ended by signal 11 (Segmentation fault)"),
 ])
 def test_a_run_that_fails(run, tmp_path, logged, left, then, status, how):
-    """In the first run, the second or a warm-up; and with --ignore-failure."""
+    """A run fails: the first run, the second, or a warm-up; also with --ignore-failure."""
     program = logged("job", f"[ $(wc -l <log) -ne $FAILS ] || {then}")
     for fails, words, where, drawn in (("2", [], "run 2", 1), ("1", [], "run 1", 0),
                                        ("1", ["--warmup", "1"], "warm-up 1", 0),

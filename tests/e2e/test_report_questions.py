@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Questions that users ask a profile: a shell command finds the answer in run.md, and the test
-# computes it from folded stacks of the same run. tests/e2e/test_tables.py does so for run.json.
+# computes the answer from folded stacks of the same run. tests/e2e/test_tables.py does this for
+# run.json.
 import collections
 import math
 import re
@@ -19,7 +20,9 @@ PERIOD_NS = 10 ** 9 // HZ
 
 
 def sources(folder):
-    """A source file that takes up to a second to compile."""
+    """
+    Write a source file that takes up to a second to compile. Returns the command that compiles it.
+    """
     (folder / "a.cc").write_text("#include <map>\n#include <regex>\n#include <string>\n"
                                  "std::map<std::string, std::regex> all;\n"
                                  "void add(const char *s) { all.emplace(s, std::regex(s)); }\n")
@@ -41,7 +44,9 @@ PROGRAMS = {
 
 
 class Truth:
-    """Answers from the run's stacks. @has_roots: stacks begin with their program."""
+    """
+    Answers computed from the run's stacks. @has_roots is set if stacks begin with their program.
+    """
 
     def __init__(self, texts, has_roots):
         self.rooted = folded.Folded(texts["run"]).stacks
@@ -65,7 +70,7 @@ class Truth:
         return self.share(sum(weight for name, weight in self.selves.items() if condition(name)))
 
     def hot_path(self):
-        """The heaviest path from the root, as long as it has a tenth of the total."""
+        """The heaviest path from the root, as long as it has at least a tenth of the total."""
         found = ()
         while True:
             below = collections.Counter()
@@ -85,13 +90,13 @@ def seconds(weight):
 
 
 def is_name(said, name):
-    """Is @said a form of @name: complete, followed by the module, or shortened?"""
+    """Returns whether @said is a form of @name: complete, followed by the module, or shortened."""
     said = re.sub(r" \[[^]]*\]$", "", said)
     return all(part in name for part in said.split("…"))
 
 
 def row(section, what):
-    """An awk command that prints from the first row of a table."""
+    """An awk command that prints @what from the first row of the table @section."""
     return f"awk '/^## /{{s=$0}} s~/{section}/&&/%/{{print {what};exit}}' run.md"
 
 
@@ -101,7 +106,7 @@ def one_of(names):
 
 UNNAMED = r"\[.*\+0x[0-9a-f]+\]|\[unknown (code|module)\]"
 INCOMPLETE = ("[incomplete stack]", "[deeper than ")
-# A question, a shell command, and its expected output: a text or a condition.
+# Each row: a question, a shell command, and its expected output, which is a text or a condition.
 QUESTIONS = [
     ("what has most by itself?", "sed -n '/^## Functions by self/,/^```$/p' run.md | "
      r"sed -n '5s/^.*% *[0-9.]* s  //p'", lambda truth: one_of(truth.hottest)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compare samples with Ruby's traceback. tests/targets/ruby_truth.rb prints each stack in which its
-# work() is called, with the lines of callers. All samples in work() must show one of these stacks
-# completely. Ruby before 3.4 prints no classes; another test checks them.
+# Compare samples with Ruby's own stack trace. tests/targets/ruby_truth.rb prints each stack in
+# which its work() is called, with the lines of callers. All samples in work() must show one of
+# these stacks completely. Ruby before 3.4 prints no classes; another test checks them.
 import re
 import shutil
 import subprocess
@@ -13,14 +13,17 @@ import outside
 import told_stacks
 from profiled import TARGETS, profile
 
-# Any installed version: without the package "ruby", there is no command of this name.
+# Any installed version. Without the package "ruby", there is no command of this name.
 RUBY = next(filter(None, map(shutil.which, ("ruby", "ruby3.1", "ruby3.3"))), None)
 
 pytestmark = pytest.mark.skipif(not RUBY, reason="no ruby here")
 
 
 def has_known_yjit():
-    """Is there YJIT of Ruby 3.1? flamerun does not know the frames that other versions compile."""
+    """
+    Returns whether Ruby 3.1 with YJIT is installed. flamerun does not support the frames that YJIT
+    of other versions makes.
+    """
     script = "exit(RUBY_VERSION.start_with?('3.1.') && defined?(RubyVM::YJIT) ? 0 : 1)"
     return RUBY and subprocess.run([RUBY, "--yjit", "-e", script], stderr=subprocess.DEVNULL).returncode == 0
 
@@ -33,7 +36,10 @@ CLASS = re.compile(r"(?:(?<=^)|(?<= in ))[A-Z][\w:]*[#.](?=.)")
 
 
 def shown_in(stack, written_in_c):
-    """Ruby's functions in @stack down to work(), as the script prints them; None without work()."""
+    """
+    The Ruby functions in @stack down to work(), as the script prints them; None if work() is not in
+    it.
+    """
     shown = []
     for name, line in stack:
         match = FUNCTION.match(name)
@@ -83,8 +89,8 @@ def test_names_have_classes(tmp_path):
 @YJIT
 def test_a_frame_that_is_being_made_is_not_told(tmp_path):
     """
-    YJIT makes a frame the innermost before it fills the frame in. Until then the frame has the
-    function called before, which here is never the one called now.
+    YJIT makes a frame the innermost one before it fills the frame in. Until then the frame has the
+    function that was called before, which here is never the function called now.
     """
     script = tmp_path / "turns.rb"
     script.write_text("".join(f"def {name}_leaf(n) = n + 1\ndef {name}(n) = {name}_leaf(n) + 1\n"

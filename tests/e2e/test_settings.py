@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Settings: help and error messages against tests/e2e/goldens (rewritten by pytest-3
-# tests/e2e/test_settings.py --rewrite-goldens), settings files, presets, the environment, --show-
-# config.
+# Settings: help and error messages, compared with tests/e2e/goldens (which `pytest-3
+# tests/e2e/test_settings.py --rewrite-goldens` rewrites); settings files, presets, the environment,
+# and --show-config.
 import os
 import pathlib
 import re
@@ -83,7 +83,9 @@ FILES = {
 
 @pytest.fixture
 def golden(request):
-    """golden(name, text): assert that @text equals the file; --rewrite-goldens writes it first."""
+    """
+    golden(name, text): assert that @text equals the file. --rewrite-goldens writes the file first.
+    """
 
     def compare(name, text):
         path = GOLDENS / name
@@ -112,7 +114,7 @@ def work(tmp_path):
 
 
 def shown(result):
-    """{name: (value, origin)} printed by --show-config; the last value of lists."""
+    """{name: (value, origin)} as --show-config prints them; for lists the last value."""
     assert result.returncode == 0, result.stderr
     found = {}
     for line in result.stdout.splitlines():
@@ -132,7 +134,7 @@ def test_mistakes(run, golden, home, work):
     said = ""
     for words in MISTAKES.strip().splitlines():
         result = run(*shlex.split(words), cwd=work, env=home[0])
-        # The program "@" does not exist; the status is that of exec.
+        # The program "@" does not exist, so the exit status is that of a failed exec.
         status = 127 if words == "@" else 125
         assert (result.returncode, result.stdout) == (status, ""), words
         lines = result.stderr.splitlines()
@@ -166,7 +168,9 @@ def test_show_config_is_a_settings_file(run, home, work):
 
 
 def test_levels(run, home, work):
-    """Each level overrides the ones before it, until its file or variable is removed."""
+    """
+    Each source of settings overrides the sources before it, until its file or variable is removed.
+    """
     environment, user = home
     deep = work / "a/b"
     deep.mkdir(parents=True)
@@ -223,7 +227,7 @@ def test_a_projects_file_does_no_harm(run, home, work):
 
 
 def test_what_is_no_file(run, home, work):
-    """A FIFO without a writer is neither waited for nor read."""
+    """flamerun neither waits for a FIFO without a writer nor reads it."""
     os.mkfifo(work / "fifo")
     result = run("--config", "fifo", "--show-config", cwd=work, env=home[0])
     assert result.returncode == 125
@@ -237,7 +241,7 @@ def test_what_is_no_file(run, home, work):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_the_home_of_somebody_else(flamerun_of_all, home):
-    """A folder that may not be entered causes no message; a file that may not be read does."""
+    """A folder that may not be entered causes no message, but a file that may not be read does."""
     home[1].write_text("rate = 5\n")
     for folder in home[1].parents[:4]:
         folder.chmod(folder.stat().st_mode | 0o055)
@@ -293,7 +297,7 @@ def test_lists_add_up_within_a_level_and_replace_those_below(run, home, work):
 
 
 def test_the_tests_own_home_is_empty():
-    """No settings of the user reach a flamerun that the tests start."""
+    """A flamerun that the tests start must not get the user's settings."""
     home = pathlib.Path(os.environ["HOME"])
     assert list(home.glob(".config/flamerun/*")) == []
     assert "XDG_CONFIG_HOME" not in os.environ

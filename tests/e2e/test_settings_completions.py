@@ -14,7 +14,7 @@ import pytest
 
 import profiled
 
-# In these tests, flamerun is a script that prints its arguments.
+# The completion scripts. In these tests, flamerun is a script that prints its arguments.
 COMPLETIONS = profiled.ROOT / "completions"
 BASH = """
 PS1='ready> '; HISTFILE=
@@ -37,7 +37,7 @@ SHELLS = {
     "bash alone": (["bash", "--noprofile", "--rcfile", "{rc}", "-i"], BARE_BASH),
     "zsh": (["zsh", "-i"], ZSH),
 }
-# What is typed before Tab, and the expected words of the command line.
+# The text that is typed before Tab, and the expected words of the command line.
 CASES = [
     ("--rat", ["--rate"]),
     ("--no-ici", ["--no-icicle"]),
@@ -72,11 +72,11 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with files to complete, and programs in bin."""
+    """A folder with files to complete, and with programs in bin."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "bin").mkdir()
     (folder / ".flamerun.ini").write_text("[preset poster]\n[preset fine]\n")
-    # XDG_CONFIG_HOME is set to config/, so the file in .config/ is not read.
+    # XDG_CONFIG_HOME is set to config/, so the file in .config/ must not be read.
     for where, preset in (("config", "zebra"), (".config", "zero")):
         (folder / where / "flamerun").mkdir(parents=True)
         (folder / where / "flamerun" / "flamerun.ini").write_text(f"[preset {preset}]\n")
@@ -155,7 +155,7 @@ def test_fish(place, typed, expected):
         cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=60,
         check=True)
     offered = [line.split("\t")[0] for line in result.stdout.splitlines()]
-    if expected == typed.split():  # flamerun completes nothing after the program
+    if expected == typed.split():  # no completion after the program
         assert offered == []
     else:
         assert expected[-1] in offered

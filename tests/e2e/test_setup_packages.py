@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# The setup scripts ask before they install and print the exact command; a build only reports
-# missing packages. dpkg-query, apt-get, apt-cache, sudo and id are scripts that log their calls.
+# The setup scripts ask before they install packages and print the exact command; a build only
+# reports missing packages. dpkg-query, apt-get, apt-cache, sudo and id are scripts that log their
+# calls.
 import os
 import pty
 import subprocess
@@ -25,8 +26,8 @@ def stand_in(folder, name, body):
 @pytest.fixture
 def machine(tmp_path):
     """
-    A PATH for root with tools for which only "here" is installed and no release has "unheard-of".
-    The file "asked" logs the calls of apt-get.
+    A PATH for root with tools for which only the package "here" is installed and no release has
+    "unheard-of". The file "asked" logs the calls of apt-get.
     """
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -45,7 +46,7 @@ done""")
 
 
 def read_all(terminal):
-    """Everything that the terminal got: it may arrive in pieces."""
+    """Everything that the terminal got, which may arrive in pieces."""
     text = b""
     try:
         while True:

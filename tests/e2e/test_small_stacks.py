@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Small stacks: alternate signal stacks, threads and coroutines. Sampling may use the kernel's
-# signal frame and little more below the stack pointer, and all of these stacks are sampled.
+# Small stacks: alternate signal stacks, threads and coroutines. Below the stack pointer, sampling
+# may use only the kernel's signal frame and little more. All of these stacks are sampled.
 import shutil
 import subprocess
 
@@ -10,7 +10,7 @@ import pytest
 from profiled import compile_target, profile
 
 OWN_BYTES = 512
-# Sizes of alternate stacks in OCaml, Rust, Erlang and SWI-Prolog, and a large one.
+# Sizes in bytes of alternate stacks in OCaml, Rust, Erlang and SWI-Prolog, and a large one.
 ALTERNATE = (6144, 8192, 9536, 12288, 65536)
 
 
@@ -21,14 +21,17 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def frame_bytes():
-    """The largest signal frame of this kernel and CPU, with the red zone."""
+    """The size of the largest signal frame of this kernel and CPU, with the red zone."""
     text = subprocess.run(["/bin/true"], env={"LD_SHOW_AUXV": "1"}, stdout=subprocess.PIPE, text=True,
                           check=True).stdout
     return int(next(line.split()[1] for line in text.splitlines() if "MINSIGSTKSZ" in line)) + 128
 
 
 def bytes_of(program, tmp_path, *case):
-    """The bytes written below the stack pointer as the program reports them, alone and profiled."""
+    """
+    The bytes that are written below the stack pointer, as the program reports them, alone and
+    profiled.
+    """
     alone = int(subprocess.run([program, *case], stdout=subprocess.PIPE, check=True).stdout.split()[0])
     run = profile(tmp_path, program, *case, rate_hz=997)
     assert run.status == 0 and run.folded.total > 50, run.stderr
@@ -37,12 +40,15 @@ def bytes_of(program, tmp_path, *case):
 
 @pytest.mark.parametrize("size", ALTERNATE)
 def test_an_alternate_stack_takes_no_time_away(program, tmp_path, size):
-    """No time is attributed to the function that ran before the stack was set."""
+    """No time is attributed to the function that ran before the alternate stack was set."""
     profile(tmp_path, program, "alternate", str(size), rate_hz=997).assert_truth()
 
 
 def test_a_stack_too_small_for_a_signal_ends_sampling(program, tmp_path, frame_bytes):
-    """If a signal does not fit the stack, sampling ends, as the kernel would kill the program."""
+    """
+    If a signal does not fit onto the stack, sampling ends, because the kernel would kill the
+    program.
+    """
     if frame_bytes < 2048:
         pytest.skip("a signal's frame fits the smallest stack here")
     run = profile(tmp_path, program, "alternate", "2048", rate_hz=997)
@@ -72,7 +78,10 @@ def test_threads_with_small_stacks_live(program, tmp_path, frame_bytes):
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace here")
 def test_no_signal_is_unblocked_in_a_walk(tmp_path):
-    """During a walk no signal is unblocked: its handler could start a second walk on that stack."""
+    """
+    No signal may be unblocked during a walk, because its handler could start a second walk on the
+    same stack.
+    """
     log = tmp_path / "log"
     code = "import time\nwhile time.process_time() < 1: sum(range(1000))"
     run = profile(tmp_path, "strace", "-o", log, "-e", "trace=rt_sigprocmask,rt_sigreturn",

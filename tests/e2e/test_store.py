@@ -69,7 +69,10 @@ def test_words_that_are_none(run, stacks, tmp_path):
 
 @pytest.mark.sleeps
 def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
-    """A push is tried again with growing delays, then kept; a run keeps its program's status."""
+    """
+    A push that fails is tried again with growing delays, then the profile is kept. A run keeps its
+    program's exit status.
+    """
     with Failing(lambda query: (503, b"")) as away:
         pushed = run("push", f"clickhouse://{away.host}/db", stacks, "--label", "service=x")
         asked = len([query for query in away.queries if query.startswith("INSERT INTO db.attempts")])
@@ -83,7 +86,7 @@ def test_an_absent_server_is_waited_for(run, stacks, tmp_path, spool):
 
 @pytest.mark.sleeps
 def test_the_spool_is_bounded(run, tmp_path, spool):
-    """The oldest profiles are removed, and a message says so."""
+    """If the spool is full, the oldest profiles are removed, and a message says so."""
     spool.mkdir(parents=True)
     spool.chmod(0o700)
     old = spool / f"{1:012x}-{0:016x}-{0:032x}.profile"
@@ -117,7 +120,7 @@ def test_what_time_does_not_mend_is_said_at_once(run, stacks, spool):
 
 
 def test_who_keeps_nothing_is_found_out(run, stacks):
-    """A server that accepts everything, as a captive portal does."""
+    """A server accepts everything, as a captive portal does, but keeps nothing."""
     with Failing(lambda query: (200, b"")) as server:
         pushed = run("push", f"clickhouse://{server.host}/db", stacks, "--label", "service=x")
         assert not any("profiles" in query for query in server.queries if query.startswith("INSERT"))
@@ -131,7 +134,7 @@ def test_a_server_that_says_nothing(run):
 
 
 def test_answers_that_are_none(run, tmp_path):
-    """Random bytes as answer: one error line, and no output."""
+    """If the server answers with random bytes, there is one error line and no output."""
     chance = random.Random(7)
     profile = (b"\x20" + b"0" * 32 + bytes(4) + bytes(4) + b"\x01\x00" + bytes(4) + bytes(8) +
                (1000000).to_bytes(8, "little") + (5).to_bytes(8, "little") +
@@ -144,7 +147,7 @@ def test_answers_that_are_none(run, tmp_path):
         with Failing(answer) as server:
             result = run("render", f"clickhouse://{server.host}/db", "-o", "x.svg")
         assert result.returncode in (0, 125) and result.stderr, number
-        if result.returncode == 0:  # the random bytes were valid rows, but inconsistent ones
+        if result.returncode == 0:  # valid rows, but inconsistent
             assert "parts of it were dropped" in result.stderr
 
 

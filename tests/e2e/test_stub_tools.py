@@ -49,7 +49,7 @@ def gdb():
         pytest.skip("no gdb")
 
     def run(*words):
-        # Run without settings files, network and pager.
+        # Run gdb without settings files, network and pager.
         return subprocess.run([path, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off",
                                *map(str, words)], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120).stdout
@@ -61,14 +61,14 @@ def gdb():
 
 
 def frames_of(text):
-    """Names of the frames in gdb's backtrace, innermost first."""
+    """The names of the frames in gdb's backtrace, innermost first."""
     return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) ?\(", text, re.M)
 
 
 def test_gdb_sees_the_chain(gdb, chain):
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, GDB, "spin", 1)
     assert frames_of(text) == ["leaf", "step"] + CHAIN, text
-    # If gdb is not informed, it cannot find the chain. Otherwise the test would prove nothing.
+    # Without being informed, gdb must not find the chain. Otherwise the test would prove nothing.
     text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, 0, "spin", 1)
     assert frames_of(text) != ["leaf", "step"] + CHAIN
 
@@ -147,7 +147,7 @@ def perf(tmp_path_factory):
 
 
 class Perf:
-    """perf in a folder of its own. @pids: processes whose perf maps are to be removed, too."""
+    """perf in a folder of its own. The perf maps of the processes @pids are removed too."""
 
     def __init__(self, path, folder):
         self.path = path
@@ -164,7 +164,7 @@ class Perf:
         return result
 
     def stacks(self, jitdump):
-        """Names innermost first, each stack with its number of samples."""
+        """{stack of names, innermost first: number of samples}"""
         data = "raw"
         if jitdump:
             result = self.run("inject", "--jit", "-i", "raw", "-o", "injected")
@@ -177,7 +177,9 @@ class Perf:
         return collections.Counter(stack for stack in stacks if stack)
 
     def remove_maps(self):
-        """Remove the perf maps of the test's own processes only: other tests use /tmp, too."""
+        """
+        Remove only the perf maps of the test's own processes, because other tests also use /tmp.
+        """
         if (self.folder / "raw").exists():
             self.pids.update(self.run("script", "-i", "raw", "-F", "pid").stdout.split())
         for pid in self.pids:
@@ -238,7 +240,9 @@ def test_perf_inside_of_stubs(tool, chain):
 
 
 def test_perf_of_many(tool, chain):
-    """Thousands of files side by side, and addresses that other stubs had before."""
+    """
+    There are thousands of files in the jitdump, and stubs at addresses that earlier stubs had.
+    """
     tool.record("--call-graph", "dwarf", chain, JITDUMP, "many", 3000, 500)
     assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
 
@@ -285,7 +289,7 @@ def assert_thrown(program):
         result = throws(program, published)
         assert result.returncode == 0
         # Exceptions 0 to 999: even ones are caught half-way and thrown again as the next odd one,
-        # and three frames clean up for each.
+        # and three frames clean up for each exception.
         assert "caught 500000 clean 3000" in result.stdout
         assert "stubs 3" in result.stdout
 
@@ -294,7 +298,7 @@ def test_exceptions_by_libgcc(tmp_path):
     assert_thrown(build(tmp_path, "stub_throws.cc"))
 
 
-# The functions that a program exports if it is linked with a libgcc of its own.
+# The functions that a program exports if it is linked with its own libgcc.
 OWN_LIBGCC = """
 #include <stdio.h>
 

@@ -14,16 +14,16 @@ HEAVY = 3
 
 
 def innermost(stack):
-    """The method a sample belongs to, or None."""
+    """The method to which a sample belongs, or None."""
     return next((name for name in reversed(stack) if METHOD.fullmatch(name)), None)
 
 
 def check_shares(run):
-    """Compare shares by CPU time, as the target measures them."""
+    """Compare shares by CPU time with those that the target measures."""
     truth = {name: ns for name, ns in run.truth.items() if METHOD.fullmatch(name)}
     for name, ns in truth.items():
         share = ns / (run.truth_s * 1e9)
-        # Lighter ones have too few samples for this bound.
+        # Lighter methods have too few samples for this bound.
         if share < 0.25:
             continue
         weight = run.folded.where(lambda stack, n=name: innermost(stack) == n)
@@ -45,7 +45,7 @@ def check_shape(run, depth):
 
 
 def test_methods_by_name(tmp_path):
-    """Methods are named in a program with the archive; the tests below use the shared library."""
+    """Methods have names in a program with the archive. The tests below use the shared library."""
     program = library.build("stubs.c", tmp_path, link="archive")
     rate_hz, ms = profiled.looks(1100)
     run = profiled.profile(tmp_path, program, ms, rate_hz=rate_hz)
@@ -63,7 +63,10 @@ def test_deep_recursion(tmp_path):
 
 
 def test_names_of_stubs_that_are_gone(tmp_path):
-    """Later stubs get the addresses of earlier ones; samples keep the name of their time."""
+    """
+    Later stubs get the addresses of earlier ones. Samples must keep the names that were valid at
+    their time.
+    """
     program = library.build("stubs.c", tmp_path)
     rate_hz, ms = profiled.looks(1400)
     run = profiled.profile(tmp_path, program, ms, "30", "4", rate_hz=rate_hz)

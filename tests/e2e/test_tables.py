@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Tables of functions, by `flamerun top` and in run.json and run.md. The tests compute the same
-# numbers from the folded stacks, and by pprof.
+# numbers from the folded stacks and with pprof.
 import collections
 import contextlib
 import csv
@@ -22,7 +22,7 @@ import profiled
 
 
 def selves_and_totals(stacks):
-    """By name: the weight of the stacks that end in it, and of those that contain it."""
+    """For each name: the weight of the stacks that end in it, and of those that contain it."""
     selves, totals = collections.Counter(), collections.Counter()
     for stack, weight in stacks:
         selves[stack[-1]] += weight
@@ -32,7 +32,9 @@ def selves_and_totals(stacks):
 
 
 def edges(stacks, name, step):
-    """{caller or callee of @name: weight of the stacks with this pair}; None is above the root."""
+    """
+    {caller or callee of @name: weight of the stacks with this pair}. None stands for the root.
+    """
     found = collections.Counter()
     for stack, weight in stacks:
         beside = set()
@@ -47,7 +49,7 @@ def edges(stacks, name, step):
 
 
 def random_stacks(seed):
-    """Stacks with few names and great depth, so that most names recur."""
+    """Random stacks with few names and great depth, so that most names recur."""
     draw = random.Random(seed)
     names = [f"f{i}" for i in range(draw.randint(1, 12))]
     found = {}
@@ -132,7 +134,7 @@ def test_the_terminals_own_width(flamerun, tmp_path):
     subprocess.run([flamerun, "top", path], stdout=its, check=True, env=env, timeout=60)
     os.close(its)
     text = b""
-    # Reading a terminal may return a part, and fails with EIO at the end.
+    # A read from a terminal may return only a part, and fails with EIO at the end.
     with contextlib.suppress(OSError):
         while part := os.read(ours, 65536):
             text += part
@@ -142,7 +144,10 @@ def test_the_terminals_own_width(flamerun, tmp_path):
 
 @pytest.mark.sanitized
 def test_a_reader_that_goes_away(flamerun, run, tmp_path):
-    """top ends like other programs in a pipeline, silently; a full disk is reported."""
+    """
+    If its reader ends, `top` ends silently, as other programs in a pipeline do. A full disk is
+    reported.
+    """
     path = write_folded(tmp_path / "in.folded", [((f"function{i}",), 1) for i in range(20000)])
     for words in (("--json",), ("--csv",), ("--limit", "20000")):
         with subprocess.Popen([flamerun, "top", path, *words], stdout=subprocess.PIPE,
@@ -226,7 +231,7 @@ def python_job(folder):
     return ["/usr/bin/python3", script]
 
 
-# Programs of known shapes, and realistic ones.
+# Programs of known shapes, and realistic programs.
 PROGRAMS = {
     "recursion": lambda folder: [profiled.compile_target("recursion.c", folder), "400"],
     "threads": lambda folder: [profiled.compile_target("threads.c", folder), "1000"],
@@ -280,7 +285,7 @@ QUESTIONS = {
     "what do modules have by themselves?":
         ("[.modules[].self] | add", lambda told: told.total),
     "what was lost?": (".uncertain.lost", lambda told: 0),
-    # Several functions of one name, in different modules, may each have less than half.
+    # Several functions with one name, in different modules, may each have less than half.
     "how many functions have half of all as total?":
         ("[.weight as $all | .functions[] | select(.total * 2 >= $all) | .name] | unique | length",
          lambda told: sum(weight * 2 >= told.total for weight in told.totals.values())),
@@ -290,7 +295,7 @@ QUESTIONS = {
 
 
 class Told(folded.Folded):
-    """The answers from a folded file. @has_roots: stacks begin with their process."""
+    """Answers computed from a folded file. @has_roots is set if stacks begin with their process."""
 
     def __init__(self, text, has_roots):
         super().__init__(text)
@@ -309,7 +314,8 @@ class Told(folded.Folded):
 
     def hottest_of_languages(self):
         """
-        The function with most self weight, if native code counts for the calling language function.
+        The function with most self weight, if native code counts for the language function that
+        called it.
         """
         found = collections.Counter()
         for stack, weight in self.stacks:
@@ -318,7 +324,10 @@ class Told(folded.Folded):
         return min(found.items(), key=lambda item: (-item[1], item[0]))
 
     def next_on_the_path(self):
-        """The weight of the heaviest root's heaviest callee; None below a tenth of the total."""
+        """
+        The weight of the heaviest root's heaviest callee; None if it has less than a tenth of the
+        total.
+        """
         roots = self.level(0)
         root = min(roots, key=lambda name: (-roots[name], name.encode()))
         most = max(self.level(1, (root,)).values(), default=0)
@@ -339,7 +348,7 @@ def test_twenty_questions(run, tmp_path, program):
         said = subprocess.run(["jq", "-c", line, tmp_path / "run.json"], text=True, check=True,
                               stdout=subprocess.PIPE).stdout
         assert json.loads(said) == answer(told), f"{question} {line}"
-    # The page has the same numbers, if there is room, and the summary has the same shares.
+    # The page has the same numbers, if it has room for them, and the summary has the same shares.
     text = (tmp_path / "run.md").read_text()
     assert len(text.encode()) <= 4096
     row = json.loads((tmp_path / "run.json").read_text())["functions"][0]
@@ -348,7 +357,7 @@ def test_twenty_questions(run, tmp_path, program):
     name, weight = told.hottest_of_languages()
     hottest = re.search(r"hottest functions by self time.*:\n(.*)", result.stderr)[1]
     assert hottest.startswith(f"flamerun:   {100 * weight / told.total:5.1f} %  {name[:160]}")
-    # The picture keeps everything that the run knew, except for the losses.
+    # The picture keeps everything that is known of the run, except for the losses.
     again = run("-q", "render", "run.svg", "-o", "again.json")
     assert again.returncode == 0
     told, again = (json.loads((tmp_path / name).read_text()) for name in ("run.json", "again.json"))
@@ -369,7 +378,7 @@ def test_equal_profiles_give_equal_bytes(run, tmp_path):
 
 
 def test_files_tell_what_was_sampled(run, tmp_path):
-    """Tables do not depend on how the picture is grouped or reversed; filters apply to all."""
+    """Tables do not depend on how the picture is grouped or reversed. Filters apply to both."""
     path = write_folded(tmp_path / "in.folded", random_stacks(3))
     for words in ((), ("--reverse", "--by", "module"), ("--collapse-recursion",)):
         run("-q", "render", path, "-o", "now.json", "-o", "now.md", *words)
@@ -382,7 +391,7 @@ def test_files_tell_what_was_sampled(run, tmp_path):
 
 
 def test_threads_and_waits(run, tmp_path):
-    """A program whose threads work and sleep; with --by thread there is a table for each thread."""
+    """In a program whose threads work and sleep, --by thread gives a table for each thread."""
     program = profiled.compile_target("threads.c", tmp_path)
     run("-r", "997", "-o", "run.svg", "-o", "by.folded", "--by", "thread", "--", program, "1000")
     told = json.loads(run("top", "run.svg", "--json").stdout)

@@ -22,7 +22,7 @@ needs_tracing = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace
 
 @pytest.fixture(scope="session")
 def newer():
-    """A CPython from 3.12 on. A python3 in PATH may be a script that finds none."""
+    """A CPython from 3.12 on. A python3 in PATH may be a script that finds no Python."""
     for name in (os.environ.get("PYTHON312"), "python3.12", "python3.13", "python3.14"):
         path = name and shutil.which(name)
         asked = [path, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
@@ -59,7 +59,7 @@ def forget_map(pid):
 
 
 def check_ways(folded, least):
-    """Assert that every stack through a trampoline is one of the two possible ones."""
+    """Assert that every stack through a trampoline is one of the two possible stacks."""
     leaves = collections.Counter()
     for stack, weight in folded.stacks:
         if any(name.startswith("py::") for name in stack):
@@ -68,7 +68,7 @@ def check_ways(folded, least):
             assert way in (SPINS[:len(way)], QUICK[:len(way)]), folded.describe()
             leaves[way[-1]] += weight
     assert sum(leaves.values()) >= least and leaves["leaf"] and leaves["quick"], folded.describe()
-    # At the trampoline's first instructions and after its call.
+    # Some samples are at a trampoline's first instructions or after its call.
     assert leaves["py::quick"], "no sample in a trampoline itself\n" + folded.describe()
 
 
@@ -94,7 +94,7 @@ def test_callers_of_trampolines_from_outside(tmp_path):
 
 
 def check_python(folded):
-    """If leaf is on the stack, so are all its callers."""
+    """Assert that all callers of leaf are on the stack whenever leaf is."""
     leaves = 0
     for stack, weight in folded.stacks:
         names = [name.split(":")[2] for name in stack if name.startswith("py::")]
@@ -117,7 +117,9 @@ def test_python_names_its_functions(tmp_path, newer):
 
 
 def test_no_function_stands_twice(tmp_path, newer):
-    """Each function has a name in the perf map and one in its frame: only one is shown."""
+    """
+    Each function has one name in the perf map and one in its frame. Only one of them may be shown.
+    """
     path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
     run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000)
     forget_map(run.truth["pid"])

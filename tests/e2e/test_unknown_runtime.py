@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# A runtime of an unknown version: flamerun names it, its version, the known versions, and what
-# helps. The test makes up the runtime, because a later flamerun may know any installed one.
+# For a runtime of an unknown version, flamerun names the runtime, its version, the known versions,
+# and a remedy. The test makes up the runtime, because a later flamerun may support any installed
+# one.
 import re
 import subprocess
 

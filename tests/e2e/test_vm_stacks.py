@@ -52,7 +52,7 @@ def flamerun(*words):
 
 
 def of_type(folder, profile, kind):
-    """Draw the values of sample type @kind of @profile; None: its default type."""
+    """Draw the values of the sample type @kind of @profile. None means its default type."""
     out = folder / f"{kind}-of-it.folded"
     chosen = ["--sample-type", kind] if kind else []
     flamerun("-q", "render", profile, "-o", out, *chosen)
@@ -60,7 +60,10 @@ def of_type(folder, profile, kind):
 
 
 def machine(folder, *words, link="shared", options=(), status=0):
-    """Run machine.c: run.folded is drawn by default, run.told has the stacks it reported."""
+    """
+    Run machine.c. run.folded is drawn with default options, run.told has the stacks that the
+    machine reported.
+    """
     program = library.build("machine.c", folder, link=link)
     profile = folder / "run.pb.gz"
     run = profiled.profile(folder, program, *words, options=("-o", profile, *options))
@@ -72,7 +75,9 @@ def machine(folder, *words, link="shared", options=(), status=0):
 
 
 def check_weight(weight, ticks, threads=1):
-    """Assert that @weight, in periods, is that of @ticks; each thread may be off by one."""
+    """
+    Assert that @weight, in periods, is the weight of @ticks. It may be off by one for each thread.
+    """
     expected = ticks * TICK_S * RATE_HZ
     assert ticks >= 20, "the machine got too few ticks to tell anything"
     assert expected - threads <= weight <= expected + threads, (weight, expected)
@@ -98,7 +103,7 @@ def test_above(tmp_path):
     for stack, _ in run.told.stacks:
         at = stack.index(FIB[0])
         assert stack[at:] in (FIB, (*FIB, "string.rep")), stack
-        # The caller is the next frame; the library's own frames are not shown.
+        # The caller is the next frame. The library's own frames are not shown.
         assert stack[at - 2:at] == ("run_machine", "on_ticks"), stack
         assert "main" in stack[:at] and "[vm]" not in stack, stack
     check_weight(run.told.total, run.truth["ticks"])
@@ -113,7 +118,7 @@ def test_books_hold_cpu_time_alone(tmp_path):
 
 @pytest.mark.parametrize("place", ["beside", "above"])
 def test_no_sum_of_two_times(tmp_path, place):
-    """Each total and percentage is of the one kind of time that is shown, in every output."""
+    """In every output, each total and percentage is of the one kind of time that is shown."""
     program = library.build("machine.c", tmp_path)
     outputs = [tmp_path / f"run.{ending}" for ending in ("folded", "svg", "pb.gz", "pdf")]
     for kind, other in (("cpu", "vm"), ("vm", "cpu")):
@@ -123,10 +128,10 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert all(is_vm(stack) == (kind == "vm") for stack, _ in stacks.stacks), stacks.describe()
         if kind == "vm":
             check_weight(stacks.total, library.said(result)["ticks"])
-        # The file has both values in their own columns, and the selected one is its default.
+        # The file has both values in columns of their own, and the selected one is its default.
         profile = pprof.Profile(outputs[2])
         names = [name for name, _ in profile.types]
-        # There are columns for waits only if a check found this busy program waiting.
+        # There are columns for waits only if an observation found this busy program waiting.
         assert names in (["samples", "cpu", "vm"], ["samples", "cpu", "vm", "wait", "runnable"])
         assert {sum(map(bool, values[1:])) for _, values, _ in profile.stacks} == {1}
         assert all(bool(values[0]) == bool(values[1]) for _, values, _ in profile.stacks)
@@ -141,7 +146,7 @@ def test_no_sum_of_two_times(tmp_path, place):
             assert abs(float(share) - 100 * stacks.self(name) / stacks.total) <= 0.051, name
         assert f"reported: {'the picture shows these' if kind == 'vm' else '--sample-type vm draws them'}" in \
             result.stderr
-        # The picture's boxes and texts. With CPU time, the browser can show waits, too.
+        # Check the picture's boxes and texts. With CPU time, the browser can also show waits.
         boxes = drawn(outputs[1])
         assert all(stack[-1].endswith("]") and kind == "cpu" for stack in boxes.keys()
                    - dict(stacks.stacks).keys())
@@ -158,7 +163,9 @@ def test_no_sum_of_two_times(tmp_path, place):
 
 
 def test_what_is_not_asked_for_is_told_of(tmp_path):
-    """A profile with two kinds of time is drawn by its default; a message names the other."""
+    """
+    A profile with two kinds of time is drawn by its default kind. A message names the other kind.
+    """
     run = machine(tmp_path, "700")
     result = flamerun("render", tmp_path / "run.pb.gz", "-o", tmp_path / "out.svg")
     assert "time of another kind as well: --sample-type vm draws it" in result.stderr
@@ -181,7 +188,7 @@ def test_a_run_has_two_sample_types(tmp_path):
         assert f"a run has no sample type '{words[-1]}'" in result.stderr
         assert "it has cpu, wait, and vm" in result.stderr
     assert not (tmp_path / "ran").exists()
-    # The program reported no stacks: the picture is empty and says so.
+    # The program reported no stacks, so the picture is empty and says so.
     assert ask("--sample-type", "vm", "-o", "out.pdf").returncode == 0
     text = subprocess.run(["pdftotext", tmp_path / "out.pdf", "-"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
@@ -204,7 +211,7 @@ def test_after_exec(tmp_path):
 
 
 def test_killed(tmp_path):
-    """Recorded stacks have their names, whichever process is killed."""
+    """Recorded stacks keep their names, whichever process is killed."""
     run = machine(tmp_path, "300", "die", status=-9)
     check_beside(run.told)
     check_weight(run.told.total, run.truth["ticks"])
@@ -212,7 +219,9 @@ def test_killed(tmp_path):
 
 @pytest.mark.sanitized
 def test_a_flood_of_names(tmp_path):
-    """Some hundred new functions per tick are too many to be read at once; they are read later."""
+    """
+    Some hundred new functions per tick are too many to be read at once, so they are read later.
+    """
     run = machine(tmp_path, "600", "names=300")
     named = {name for stack, _ in run.told.stacks for name in stack if name.startswith("made ")}
     assert len(named) >= 300 * 10
@@ -232,7 +241,7 @@ def test_pprof_has_files_and_lines(tmp_path, writer):
         result = library.run(program, "400", f"scope={path}", "clock=cpu", cwd=tmp_path)
     ticks = library.said(result)["ticks"]
     profile = pprof.Profile(path)
-    # Native functions may have files, too.
+    # Native functions may also have files.
     functions = {entry for entry in profile.lines if entry[1].endswith(".lua")}
     assert functions == {("fib", "script.lua", 12), ("main chunk", "script.lua", 1)}
     waits = [("wait", "nanoseconds"), ("runnable", "nanoseconds")]

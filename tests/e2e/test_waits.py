@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Waits of threads, from inside and outside, compared with the program's own measurements by elapsed
-# time and with the kernel's accounting; and that the threads notice nothing.
+# Waits of threads, recorded from inside and from outside, are compared with the program's own
+# measurements by elapsed time and with the kernel's accounting. The threads must notice nothing.
 import json
 import os
 import pathlib
@@ -25,24 +25,28 @@ LEAVES = {"nap": "[clock_nanosleep]", "sleeps": "[clock_nanosleep]", "wants": "[
           "reads": "[read: pipe]", "receives": "[recv: socket]", "polls": "[poll]",
           "waits": "[futex]", "takes": "[futex]", "reaps": "[wait4]", "joins": "[futex]"}
 SECONDS = 6
-# A wait whose start was not seen is attributed to the stack at the next check, 25 to 75 ms later.
-# For waits that are all in one function this matters little; if functions alternate, each turn may
-# be wrong by this much.
+# seconds between two observations of a thread. If the start of a wait was not seen, the wait is
+# attributed to the stack at the next observation, 25 to 75 ms later. For waits that are all in one
+# function this matters little; if functions alternate, each turn may be wrong by this much.
 LOOK_S = 0.05
-# There are 70 checks, and one in 370 exceeds three true standard deviations. The deviations here
-# are upper estimates: in 22 runs, none of 440 times exceeded 1.6 of them (beyond the 5 % allowed),
-# and none of 132 shares of holders. With sanitizers, checks are late; that was not measured.
+# There are 70 comparisons, and one in 370 exceeds three true standard deviations. The deviations
+# here are upper estimates: in 22 runs, none of 440 times exceeded 1.6 of them (beyond the 5 % that
+# are allowed), and none of 132 shares of holders. With sanitizers, observations are late; that was
+# not measured.
 DEVIATIONS = 5 if "TEST_SANITIZED" in os.environ else 3
 FLAGS = {"O2": PLAIN, "O0": ("-O0",), "fp": ("-O2", "-fno-omit-frame-pointer")}
 
 
 def doubt_s(turns, true_s):
-    """Seconds that a time may be off: each turn by the time between two checks, at random."""
+    """
+    The seconds by which a time may be off: each turn by the time between two observations, at
+    random.
+    """
     return DEVIATIONS * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
 
 
 def seen_s(run, leaf, function=None):
-    """Seconds in @leaf, with any holder if it is a lock; with @function, only below it."""
+    """Seconds in @leaf (for a lock, with any holder); with @function, only below this function."""
     return run.folded.where(lambda stack: re.sub(": held by .*]$", "]", stack[-1]) == leaf and
                             (not function or function in stack)) / run.rate_hz
 
@@ -67,14 +71,15 @@ def assert_each_wait(run, way=None):
     """Check all threads of tests/targets/waits.c, which ran for SECONDS."""
     truth = run.truth
     assert truth["interrupted"] == 0, "a call was broken off"
-    # If checks woke the sleeping thread, there would be a switch for each of 120 checks. From
-    # outside, stopping threads also stops one that was woken and has no CPU yet.
+    # If observations woke the sleeping thread, there would be a switch for each of 120
+    # observations. Sampling from outside stops threads, also a thread that was woken and has no CPU
+    # yet.
     assert 0 <= truth["switches"] - truth["slept"] <= (40 if way == "outside" else 8), truth
     ready_s = seen_s(run, "[no CPU]")
     for name, leaf in LEAVES.items():
         at_s, true_s = seen_s(run, leaf, name), truth[name] / 1e9
         doubt = doubt_s(SECONDS / 0.15 if name in ("nap", "sleeps") else SECONDS / 0.1, true_s)
-        # By its own clock, the program waits until it has a CPU again.
+        # By its own clock, a thread waits until it has a CPU again.
         assert -doubt - ready_s <= at_s - true_s <= doubt, (name, at_s, true_s, ready_s,
                                                             run.folded.describe(30))
     # All waiting time is shown as waits, and little of it has an unknown cause.
@@ -86,7 +91,7 @@ def assert_each_wait(run, way=None):
 @pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0",
                                    pytest.param("fp", marks=pytest.mark.sanitized)])
 def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
-    """Each wait has its function, its call and its time, and no call is interrupted."""
+    """Each wait has its function, its system call and its time, and no call is interrupted."""
     program = compile_target("waits.c", tmp_path, FLAGS[flags])
 
     def profile_by(way):
@@ -109,7 +114,7 @@ def test_without_looks_nothing_is_known(tmp_path):
 
 @pytest.mark.sleeps
 def test_without_looks_it_is_said_whatever_else_is(tmp_path):
-    """A program that mostly waits, and also blocks the signal by a system call."""
+    """The program mostly waits, and it blocks the sampling signal by a direct system call."""
     run = profile(tmp_path, compile_target("pushed.c", tmp_path), options=["--no-waits"])
     assert re.search(r" s while signal \d+ was blocked, by a system call", run.stderr), run.stderr
     assert "what it waited for was not read" in run.stderr
@@ -117,7 +122,9 @@ def test_without_looks_it_is_said_whatever_else_is(tmp_path):
 
 @pytest.mark.sleeps
 def test_waits_are_beside_the_cpu_time(tmp_path):
-    """Without --wall no wait is counted in the stacks, but the summary mentions the longest."""
+    """
+    Without --wall no wait is counted in the stacks, but the summary mentions the longest wait.
+    """
     run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600")
     assert not run.folded.below("[clock_nanosleep]")
     said = re.search(r"all threads together: ([\d.]+) s, most of it in clock_nanosleep, called by sleep_ms"
@@ -139,15 +146,17 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
     for run in side_by_side(profile_by, WAYS):
         total = sum(run.truth.values())
         for name in ("short_sleep", "long_sleep"):
-            # Each of 30 turns is off by 27 ms on average: 1.5 % of all. Five times that is allowed.
+            # Each of 30 turns is off by 27 ms on average, which is 1.5 % of all time. Five times
+            # that is allowed.
             assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
 
 
 @pytest.mark.parametrize("way,flags", [("inside", "O2"), pytest.param("outside", "O0", marks=TRACED)])
 def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     """
-    Threads that are ready without a CPU, by the kernel's accounting. They compute all the time and
-    are ready for 0.37 of it when alone. On a busy machine their waits are not known exactly.
+    Compare threads that are ready without a CPU with the kernel's accounting. They compute all the
+    time and, if nothing else runs, are ready for 0.37 of it. On a busy machine their waits are not
+    known exactly.
     """
     seconds = 3
     program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *FLAGS[flags]))
@@ -166,8 +175,8 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
             run.folded.describe(30)
     if "fetches" not in truth:
         pytest.skip("the rest is right; this file system reads nothing past the page cache")
-    # `fetches` waits and works in quick turns. Each check attributes the time since the last check
-    # to the state that it finds.
+    # `fetches` waits and works in quick turns. Each observation attributes the time since the
+    # previous one to the state that it finds.
     share = truth["fetches"] / seconds
     doubt = DEVIATIONS * LOOK_S * (seconds / LOOK_S * share * (1 - share)) ** 0.5 + 0.05 * truth["fetches"]
     unseen = seen_s(run, "[waiting]")
@@ -178,7 +187,8 @@ def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
 
 def test_many_threads_cost_little_and_add_up(tmp_path):
     """
-    Each thread is checked 20 times a second; if that costs too much, a message says how often.
+    Each thread is observed 20 times a second. If that costs too much, a message says how many
+    times.
     """
     script = ("import threading, time\n"
               "threading.stack_size(65536)\n"
@@ -194,24 +204,26 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
     assert run.folded.below("[clock_nanosleep]") > 0.5 * run.folded.total
-    # Only samples of threads that woke up during the walk.
+    # Only threads that woke up during the walk may have no Python functions.
     kept_native = re.search(r"(\d+) samples? without the language's functions", run.stderr)
     assert not kept_native or int(kept_native[1]) < 0.05 * looked, run.stderr
 
 
 def test_lives_are_as_long_as_they_were(tmp_path):
-    """Each thread records its start and end itself, because a check may be 75 ms late."""
+    """
+    Each thread records its start and its end itself, because an observation may be 75 ms late.
+    """
     run = profile(tmp_path, compile_target("lives.c", tmp_path), "18", options=["-v"])
     told_s = {int(re.search(r"\((\d+)\)$", row[0])[1]): row[1] for row in assert_books(run.stderr, 197)}
     lives = re.findall(r"^life (\d+) (\d+) (\d+)$", run.stdout, re.M)
     assert len(lives) == 18 and len(told_s) == 19, run.stderr
     for tid, least_ns, most_ns in lives:
-        # Printed values are whole milliseconds.
+        # The values in the table are rounded to whole milliseconds.
         assert int(least_ns) / 1e9 - 0.001 <= told_s[int(tid)] <= int(most_ns) / 1e9 + 0.001, run.stderr
 
 
 def test_lives_have_names_without_a_sample(tmp_path):
-    """Lives that are short compared with a period appear only in the table of -v."""
+    """Threads that live much shorter than a period appear only in the table of -v."""
     run = profile(tmp_path, compile_target("lives.c", tmp_path), "18", rate_hz=2, options=["-v"])
     names = [re.fullmatch(r" *(.*) \((\d+)\)", row[0]).groups() for row in books(run.stderr)]
     tids = {int(tid) for tid in re.findall(r"^life (\d+)", run.stdout, re.M)}
@@ -220,7 +232,7 @@ def test_lives_have_names_without_a_sample(tmp_path):
 
 
 def test_processes_that_nobody_saw_have_books(tmp_path):
-    """Short processes are in the table of -v; the time before an exec has a row of its own."""
+    """Short processes are in the table of -v. The time before an exec has a row of its own."""
     run = profile(tmp_path, "/bin/sh", "-c", "for i in $(seq 30); do (exec /bin/sleep 0.03); done",
                   options=["-v"])
     said = re.search(r"in ([\d.]+) s, (?:.*\n)*.* (\d+) threads: ([\d.]+) s =", run.stderr)
@@ -234,7 +246,7 @@ def test_processes_that_nobody_saw_have_books(tmp_path):
 def test_what_is_waited_while_paused_is_left_out(tmp_path):
     """
     A thread that slept all the time has its wait within a few periods. A thread that woke up is
-    [waiting] until the next check.
+    shown as [waiting] until the next observation.
     """
     program = library.build("left_out.c", tmp_path)
     run = profile(tmp_path, program, options=["--start-paused", "--wall", "-v", "--no-fold-idle"])
@@ -252,7 +264,7 @@ def test_what_is_waited_while_paused_is_left_out(tmp_path):
 
 @pytest.mark.sleeps
 def test_waits_in_a_pid_namespace(tmp_path):
-    """Two namespaces, in which processes have the same pids."""
+    """Run processes in two pid namespaces, in which they have the same pids."""
     if subprocess.run(["unshare", "-pf", "true"], check=False).returncode:
         pytest.skip("no namespaces here")
     program = compile_target("lives.c", tmp_path)
@@ -260,7 +272,7 @@ def test_waits_in_a_pid_namespace(tmp_path):
                   f"unshare -pf sh -c 'sleep 3; :'; wait", options=["--wall", "-v", "--no-fold-idle"])
     lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
     # A process that starts right after another is found after half a second, or later on a busy
-    # machine, and one in twenty falls between two checks. main() lives as long as the run.
+    # machine, and one in twenty falls between two observations. main() lives as long as the run.
     whole_s = float(re.search(r" samples? in ([\d.]+) s", run.stderr)[1])
     for function, most_s in ("live", 1.1 * lived_s + .1), ("main", whole_s):
         seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
@@ -278,7 +290,7 @@ def test_details_name_files(tmp_path):
                   "fd = os.open(sys.argv[1], os.O_RDWR)\n"
                   "threading.Thread(target=os.read, args=(fd, 1), daemon=True).start()\n"
                   "time.sleep(1)\n", fifo, options=["--wall", "--wait-details"])
-    # After a check that took too long, the following checks are skipped.
+    # After an observation that took too long, the following ones are skipped.
     assert (run.folded.self(f"[read: {fifo}]") > 0.8 * 197
             or "times a second instead of 20" in run.stderr), run.folded.describe() + run.stderr
     run = profile(tmp_path, "/bin/sleep", "0.5", options=["--wall"])
@@ -287,7 +299,9 @@ def test_details_name_files(tmp_path):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_who_may_not_look_says_so(flamerun_of_all):
-    """The program is not dumpable, and flamerun runs as user nobody."""
+    """
+    The program is not dumpable, and flamerun runs as user nobody, so it may not read the waits.
+    """
     script = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); time.sleep(1.2)"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -346,5 +360,6 @@ def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
     run = profile(tmp_path, "/usr/bin/python3", "-c",
                   "import ctypes, time; call = ctypes.CDLL(None).syscall; end = time.monotonic() + 1.5\n"
                   f"while time.monotonic() < end: assert not call({number}, 1, 0)", options=["--wall"])
-    # On a busy machine the program mostly waits for a CPU, and few checks find it in the call.
+    # On a busy machine the program mostly waits for a CPU, and few observations find it in the
+    # call.
     assert run.folded.self("[membarrier]") >= 10, run.folded.describe()

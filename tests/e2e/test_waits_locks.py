@@ -18,7 +18,10 @@ HELD = re.compile(r"\[futex: (?:0x[0-9a-f]+, )?held by (.*)\]$")
 
 
 def holders(stacks):
-    """Seconds by holder of the locks that the threads of holders.c wait for; "": unknown."""
+    """
+    {holder: seconds} of the locks that the threads of holders.c wait for; "" means that the holder
+    is unknown.
+    """
     seconds = {}
     for stack, weight in stacks.stacks:
         if "run" in stack and stack[-1].startswith("[futex"):
@@ -30,21 +33,21 @@ def holders(stacks):
 
 def assert_holders(run, truth):
     """
-    Assert that the holders have their shares of the time. A working holder is known by its samples;
-    on a busy machine these are few, and the holder is unknown. So each share may be as small as the
-    known part, or as large as that plus all unknown time.
+    Assert that the holders have their shares of the time. A working holder is known only from its
+    samples; on a busy machine these are few, and the holder is often unknown. So each share may be
+    as small as its known part, or as large as this part plus all unknown time.
     """
     names = ["cache_get", "cache_fill", "log_write"]
     seconds = holders(run.folded)
     known_s, unknown_s = sum(seconds.get(name, 0) for name in names), seconds.get("", 0)
-    # Other holders are only possible in samples next to a check.
+    # Other holders are only possible in samples next to an observation.
     assert sum(seconds.values()) - known_s - unknown_s <= 0.05 * known_s, seconds
     if run.folded.self("[no CPU]") / RATE_HZ <= 0.05 * sum(seconds.values()):
         assert known_s >= 0.5 * sum(seconds.values()), seconds
         all_s, unknown_s = known_s, 0
     else:
         all_s = known_s + unknown_s
-    # Checks that found waiting threads, of which three wait at a time.
+    # The number of observations that found waiting threads, of which three wait at a time.
     looks = min(LOOKS_PER_S * SECONDS,
                 int(re.search(r"waits: (\d+) threads' states read", run.stderr)[1]) / 3)
     for name in names:
@@ -56,15 +59,17 @@ def assert_holders(run, truth):
 
 
 def assert_told(run):
-    """The summary and the tables agree, and all of the waiting time is in them."""
+    """
+    Assert that the summary and the tables agree, and that they contain all of the waiting time.
+    """
     seconds, truth = holders(run.folded), run.truth
     assert_holders(run, truth)
-    # A thread that was woken and had no CPU yet waited for the CPU, but counts this as waiting for
-    # the lock.
+    # A thread that was woken and had no CPU yet waited for the CPU, but counts this time as waiting
+    # for the lock.
     told_s, waited_s = sum(seconds.values()), truth["waited"] / 1e9
     ready_s = run.folded.self("[no CPU]") / RATE_HZ
-    # The time between two checks is attributed to what the later one finds, a lock or something
-    # else.
+    # The time between two observations is attributed to the state that the later one finds, a lock
+    # or something else.
     doubt_s = (0.02 * waited_s + 0.2) * crowd()
     assert waited_s - ready_s - doubt_s <= told_s <= waited_s + doubt_s, (seconds, truth)
     said = re.search(r"for locks ([\d.]+) s: cache_fill held them for ([\d.]+) s, "
@@ -81,7 +86,9 @@ def assert_told(run):
 
 @pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0"])
 def test_holders_have_their_shares(tmp_path, flags):
-    """Holders that sleep and that work have their shares; no waiting time is missing."""
+    """
+    Holders that sleep and holders that work have their shares. No waiting time may be missing.
+    """
     program = compile_target("holders.c", tmp_path, FLAGS[flags])
 
     def profile_by(way):
@@ -96,8 +103,8 @@ def test_holders_have_their_shares(tmp_path, flags):
 @pytest.mark.sleeps
 def test_who_has_a_lock_while_nobody_runs_has_it_all_the_time(tmp_path):
     """
-    A holder sleeps for 0.3 s while no thread runs. A check sees only the beginning, but the holder
-    has all of the time.
+    A holder sleeps for 0.3 s while no thread runs. An observation sees only the beginning, but the
+    holder must get all of the time.
     """
     program = compile_target("holders.c", tmp_path)
     run = profile(tmp_path, program, str(1000 * SECONDS), "mutex", "5", rate_hz=RATE_HZ,
@@ -134,7 +141,10 @@ def test_every_lock_that_has_an_owner_tells_it(tmp_path):
 
 @pytest.mark.sleeps
 def test_nobody_has_what_is_no_lock(tmp_path):
-    """Conditions, semaphores, barriers and other values; owners that are dead, foreign or none."""
+    """
+    Futexes that are no locks (conditions, semaphores, barriers and other values), and locks whose
+    owner is dead, foreign or missing.
+    """
     program = compile_target("not_locks.cc", tmp_path, PLAIN + ("-std=c++20",))
 
     def profile_by(way):

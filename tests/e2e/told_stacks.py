@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Scripts print their own stacks as "stack F:LINE;F;...", outermost function first; samples must
-# show these stacks. Which functions have lines depends on the language.
+# Scripts print their own stacks as "stack F:LINE;F;...", outermost function first, and samples must
+# show these stacks. The language decides which functions have lines.
 import collections
 import re
 
@@ -15,7 +15,7 @@ def told_by(stdout):
 
 
 def without_lines(told):
-    """Functions that call others and have no line: those of the runtime itself."""
+    """Functions that call others and have no line, which are those of the runtime itself."""
     return {name for stack in told for name in stack[:-1] if not re.search(r":\d+$", name)}
 
 
@@ -50,6 +50,9 @@ def run_truth(folder, way, rate_hz, command, shown_of):
 
 
 def assert_few_native(run):
-    """Assert that most samples have functions of the language; an activation's start has none."""
+    """
+    Assert that most samples have functions of the language. Only samples at the start of a call of
+    the evaluator may have none.
+    """
     kept_native = re.search(r"(\d+) samples? without the language's functions", run.stderr)
     assert not kept_native or int(kept_native[1]) < 0.05 * run.folded.total, run.stderr
