@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure what a sample costs from its ring to the profile, on one core, beside a hash table of
- * whole stacks, as gperftools keeps it; what keeping batches until the next drain would save; and
- * the memory of ten million distinct nodes. The stacks are recorded from a compiler. Prints medians
- * and ratios; asserts nothing.
+ * Measure the cost of a sample from its ring to the profile, on one core, compared with a hash
+ * table of whole stacks as gperftools has it. Also measure how much keeping batches until the next
+ * drain would save, and the memory of ten million distinct nodes. The stacks are recorded from a
+ * compiler. Prints medians and ratios; asserts nothing.
  *
- *	build/bench/bench-aggregate [build/libflameprof.so.1]
+ * 	build/bench/bench-aggregate [build/libflameprof.so.1]
  */
 #include <limits.h>
 #include <time.h>
@@ -17,7 +17,8 @@
 #include "tests/bench/recording.h"
 
 #define ROUNDS	 9
-#define REPLAYS	 5 /* replays in a round without new stacks */
+/* times that a round replays the recording without new stacks */
+#define REPLAYS	 5
 #define IMAGE	 7ULL
 #define RING	 0
 #define GIB	 (1ULL << 30)
@@ -143,7 +144,10 @@ static void peer_free(struct peer *peer)
 
 /* ---- replaying ------------------------------------------------------------------------- */
 
-/* Write samples as the handler does. Returns the index of the first sample that did not fit. */
+/*
+ * Write samples into the ring as the sampling handler does. Returns the index of the first sample
+ * that did not fit.
+ */
 static size_t fill_ring(const struct recording *recording, size_t from)
 {
 	struct sampler_thread *thread = &sampler_threads[RING];
@@ -182,7 +186,10 @@ static void consume_peer(void *peer, const struct batch *batch)
 	peer_add_batch(peer, batch);
 }
 
-/* Copy the batch into memory that exists: the least that keeping batches would cost. */
+/*
+ * Copy the batch into memory that is already mapped, which is the least that keeping batches would
+ * cost.
+ */
 static void consume_copy(void *kept, const struct batch *batch)
 {
 	memcpy(kept, batch->records, batch->bytes);
@@ -192,7 +199,9 @@ struct timing {
 	double consume_ns, ring_drain_ns; /* of all samples */
 };
 
-/* Pass the recording through the ring @passes times. Filling the ring is not timed. */
+/*
+ * Pass the recording through the ring @passes times. The time of filling the ring is not measured.
+ */
 static struct timing replay(
 	const struct recording *recording, unsigned passes, consume_fn *consume, void *context)
 {
@@ -275,7 +284,10 @@ static void report(const struct recording *recording, const size_t *bytes)
 		1e3 / (steady + ring_drain), 1e3 / (median(STORE_COLD) + ring_drain));
 }
 
-/* Add stacks of 60 frames with 20 new leaf frames each, until there are @millions of nodes. */
+/*
+ * Add stacks of 60 frames, each with 20 new leaf frames, until the profile has @millions million
+ * nodes.
+ */
 static void fill_up(unsigned millions)
 {
 	struct flameprof_profile *profile = new_profile(CEILING);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure what ticks cost: the timer's CPU time at a period of 10 ms with 1 and 100 registered
- * threads; a safe point without a tick; registering; and what a registered thread adds to fork()
- * and to fork() with exec. The sides of each comparison take turns. The lowest value of each is
- * printed, because other load only adds. Asserts nothing.
+ * Measure the cost of interrupt ticks: the timer thread's CPU time at a period of 10 ms with 1 and
+ * 100 registered threads; a safe point without a tick; registering; and the time that a registered
+ * thread adds to fork() and to fork() with exec. The sides of each comparison take turns. The
+ * lowest value of each side is printed, because other load only adds time. Asserts nothing.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -161,7 +161,7 @@ static double fork_us(int execs, int checks)
 	double start_ns;
 	pid_t child;
 
-	/* Let the timer thread, which registering woke, sleep again. */
+	/* Registering woke the timer thread. Wait until it sleeps again. */
 	nanosleep(&rest, NULL);
 	start_ns = clock_ns(CLOCK_MONOTONIC);
 	child = fork();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure size and drawing time of a picture of 100,000 nodes, beside values measured of
- * flamegraph.pl for as many frames. Prints; asserts nothing.
+ * Measure the size and the drawing time of a picture of 100,000 nodes, and print them beside values
+ * measured for flamegraph.pl with as many frames. Asserts nothing.
  *
- * Four trees: functions that share little ("broad"), long names with templates ("c++"), and two
- * worst cases of the static layer: every box just wide enough to be drawn, or to be named.
+ * There are four trees: functions that share few frames ("broad"), long names with templates
+ * ("c++"), and two worst cases of the static layer: all boxes just wide enough to be drawn, or just
+ * wide enough to have a label.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,10 @@
 #define NODES	  100000u
 #define FUNCTIONS 5000u
 
-/* Bytes with the default font and --minwidth 0 for 100,000 frames; Chromium opens it in 6.6 s. */
+/*
+ * Bytes of flamegraph.pl's picture of 100,000 frames, with the default font and --minwidth 0.
+ * Chromium opens it in 6.6 s.
+ */
 #define FLAMEGRAPH_PL_BYTES 20600000.0
 
 static double now_s(void)
@@ -52,11 +56,14 @@ static struct calltree *build_random(int is_cxx)
 	char name[160];
 
 	for (uint32_t i = 1; i < NODES;) {
-		/* Put 3 of 4 nodes below one of the 30 newest, for stacks as deep as programs'. */
+		/*
+		 * Put 3 of 4 nodes below one of the 30 newest nodes, so that stacks are as deep as
+		 * in programs.
+		 */
 		uint32_t parent = nodes[random_below(4) ? i - 1 - random_below(i < 30 ? i : 30)
 							: random_below(i)];
 
-		/* A function calls a few others often and some seldom, as programs do. */
+		/* A function often calls a few others and seldom some more, as in programs. */
 		uint32_t seldom = (uint32_t)__builtin_ctz(random_below(4096) | 4096);
 		uint32_t callee = (number[parent] * 2654435761u + seldom * 40503u) % FUNCTIONS;
 
@@ -146,7 +153,10 @@ static void measure(const char *what, struct calltree *tree)
 int main(void)
 {
 	random_state = 88172645463325252u;
-	/* Print data per 100,000 nodes, because it grows with them; the other layers hardly do. */
+	/*
+	 * The data grows with the nodes, so it is printed per 100,000 nodes; the other layers
+	 * hardly grow.
+	 */
 	measure("broad", build_random(0));
 	measure("c++", build_random(1));
 	measure("full of boxes", build_grid(105, NODES / 105));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure what each Python frame adds to a walk in a signal handler: two stack depths, each frame
- * of a function of its own, with and without the interpreter's lock, with warm and with cold CPU
- * caches. Samples find them cold. Prints medians; asserts nothing.
+ * Measure how much each Python frame adds to a walk in a signal handler: at two stack depths (each
+ * frame is of another function), with and without the interpreter's lock, and with warm and cold
+ * CPU caches. Real samples find the caches cold. Prints medians; asserts nothing.
  *
- *	bench-runtime_walk [libpython3.11.so.1.0 ...]
+ * 	bench-runtime_walk [libpython3.11.so.1.0 ...]
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -152,7 +152,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	measure(text, context, COLD_ROUNDS, 1);
 }
 
-/* f0 raises both signals, fN calls f(N-1). No two functions share a code object. */
+/*
+ * Run Python functions: fN calls f(N-1), and f0 raises both signals. No two functions share a code
+ * object.
+ */
 static void run_python(void *python)
 {
 	int (*run)(const char *, void *) =

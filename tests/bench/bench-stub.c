@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure what stubs cost: calls beside direct calls, calls by pointer and libffi's closures;
- * intercept stubs with and without a pending tick; making a stub; finding one of 100,000; the first
- * exception after 20,000 stubs were made. The sides of each comparison take turns. The lowest CPU
- * time of each is printed, because other load only adds. Asserts nothing.
+ * Measure the cost of stubs: calls compared with direct calls, calls by pointer and libffi's
+ * closures; intercept stubs with and without a pending tick; making a stub; finding one of 100,000;
+ * the first exception after 20,000 stubs were made. The sides of each comparison take turns. The
+ * lowest CPU time of each side is printed, because other load only adds time. Asserts nothing.
  *
- * Build with frame pointers. Otherwise compilers keep the loops' counters in the register that
+ * Build this with frame pointers. Otherwise compilers keep the loops' counters in the register that
  * stubs save and restore, and the loops wait for memory, as with every callee that has a frame.
  */
 #include <dlfcn.h>
@@ -100,7 +100,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Compare two sides turn by turn. Prints the median and the middle 80 %. */
+/* Print how two sides, measured turn by turn, compare: the median and the middle 80 %. */
 static void print_spread(const char *title, const double *a, const double *b,
 	double (*relate)(double, double))
 {
@@ -166,7 +166,9 @@ static void *new_closure(void)
 }
 #endif
 
-/* An empty tick function: only the cost of delivering a tick is measured. */
+/*
+ * An interrupt function that does nothing, so that only the cost of delivering a tick is measured.
+ */
 static void on_interrupt(void *context, uint32_t ticks)
 {
 	(void)context;
@@ -292,7 +294,7 @@ static void bench_finding(void)
 	time_lookups("look-up among 100,000 stubs", places, PIECES);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++) {
-		/* Add the pieces in an order that is not that of their addresses. */
+		/* Add the pieces in an order that differs from the order of their addresses. */
 		places[i] = (uintptr_t)code + (i * 7919ULL % PIECES) * 256;
 		if (flameprof_code_add((void *)places[i], 200, "jitted", NULL))
 			exit(1);
@@ -338,7 +340,7 @@ static void backtrace_once(void)
 	first_ns = now_ns() - start_ns;
 }
 
-/* Measure in a new process, whose unwinder has sorted no table yet. */
+/* Measure in a new process, in which the unwinder has not sorted a table yet. */
 static double first_backtrace_ns(unsigned stubs)
 {
 	static char flush[16 << 20];
@@ -358,7 +360,10 @@ static double first_backtrace_ns(unsigned stubs)
 			_exit(1);
 		for (unsigned i = 0; i < stubs; i++)
 			stub = flameprof_stub_new(arena, "stub", i);
-		/* Making many stubs evicts the CPU's caches, so evict them for one stub, too. */
+		/*
+		 * Making many stubs evicts the CPU's caches, so evict them also if there is one
+		 * stub.
+		 */
 		memset(flush, stubs != 0, sizeof(flush));
 		stub();
 		if (write(ends[1], &first_ns, sizeof(first_ns)) != sizeof(first_ns))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compare the cost of walking a 36-frame stack in a signal handler, from the ucontext, with
- * libunwind in one process: with warm caches, and with empty caches of the unwinder (the tables are
- * still in the CPU's caches). Then 500 frames. Prints medians and ratios; asserts nothing.
+ * libunwind's in the same process: with warm caches, and with empty caches of the unwinder (the
+ * tables are still in the CPU's caches). Then walk 500 frames. Prints medians and ratios; asserts
+ * nothing.
  *
- *	cc -O2 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/$(uname -m) -fomit-frame-pointer \
- *		-o bench-unwind tests/bench/bench-unwind.c -lunwind && ./bench-unwind
+ * 	cc -O2 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/$(uname -m) -fomit-frame-pointer \
+ * 		-o bench-unwind tests/bench/bench-unwind.c -lunwind && ./bench-unwind
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 
 #include "tests/unit/unwind-oracle.h"
 
-#define OTHERS 7 /* main, its three callers, the measuring function, raise()'s two frames */
+/* frames of main, its three callers, the measuring function, and two in raise() */
+#define OTHERS 7
 #define FRAMES 512
 #define ROUNDS 2000
 
@@ -72,7 +74,10 @@ static void step(ucontext_t *context, bool cold, double *took_ns, unsigned *coun
 	*count = frames;
 }
 
-/* unw_backtrace() can only begin here, inside the handler. Its per-thread cache stays warm. */
+/*
+ * Measure unw_backtrace(), which can only begin here, inside the handler. Its per-thread cache
+ * stays warm.
+ */
 static void backtrace_here(double *took_ns, unsigned *count)
 {
 	void *pcs[FRAMES];
@@ -98,7 +103,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* Use 32 functions, because with one function one cached row would serve the whole stack. */
+/*
+ * The recursion goes through 32 functions, because one cached unwind row would serve all frames of
+ * one function.
+ */
 static int descend(int depth);
 
 #define LEVEL(n)                                                                                   \

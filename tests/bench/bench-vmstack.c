@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure what it costs a virtual machine to record a stack of 35 known functions: beside native
- * frames, above them, and with one function only; and a mark, for comparison. CPU time of the
- * recording thread. The sides take turns, and the ring is emptied between them. Asserts nothing.
+ * Measure the cost for a virtual machine of recording a stack of 35 known functions: beside native
+ * frames, above them, and with one function only; and of a mark, for comparison. The CPU time of
+ * the recording thread is measured. The sides take turns, and the ring is emptied between them.
+ * Asserts nothing.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Compare work alone, under flamerun and under its peers. All take turns, so that other load affects
-# all of them alike. Prints ratios with their spread; asserts nothing.
+# Compare the CPU time of work alone, under flamerun, and under other profilers. All take turns, so
+# that other load affects all of them alike. Prints ratios with their spread; asserts nothing.
 #
 # usage: bench.py [rounds]     BUILD: the build folder
 import os
@@ -42,7 +42,10 @@ int main() { std::vector<int> v{3, 2, 1}; std::regex r("a+b*c"); return stage<ST
 
 
 def cpu_of(command, **options):
-    """Run @command. Returns CPU seconds of it and of all its children, and wall seconds."""
+    """
+    Run @command. Returns the CPU seconds of the command and all its children, and the elapsed
+    seconds.
+    """
     started = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=options.get("stderr", subprocess.DEVNULL))
@@ -54,7 +57,7 @@ def cpu_of(command, **options):
 
 
 def spread(values):
-    """Return the median and the middle half."""
+    """Return the median and the middle half as text."""
     quarters = statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
     return f"{statistics.median(values):+6.2f} %  [{quarters[0]:+.2f}, {quarters[2]:+.2f}]"
 
@@ -64,7 +67,7 @@ def row(name, value):
 
 
 def compiler_job(folder, stages):
-    """Return the command line of a cc1plus on a preprocessed file."""
+    """Return the command line of a cc1plus that compiles a preprocessed file."""
     source = folder / "job.cc"
     source.write_text(SOURCE.replace("STAGES", str(stages)))
     subprocess.run(["g++", "-E", "-o", folder / "job.ii", source], check=True)
@@ -74,7 +77,9 @@ def compiler_job(folder, stages):
 
 
 def cputime(folder):
-    """Build a wrapper that writes the CPU seconds of only the program it runs."""
+    """
+    Build a wrapper that writes the CPU seconds of the program that it runs, without flamerun's.
+    """
     program = folder / "cputime"
     subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", program,
                     ROOT / "tests" / "bench" / "cputime.c"], check=True)
@@ -82,7 +87,7 @@ def cputime(folder):
 
 
 def overhead(folder):
-    """Compare CPU time of cc1plus itself alone, under flamerun and under perf, in turns."""
+    """Compare the CPU time of cc1plus itself alone, under flamerun and under perf, in turns."""
     job = compiler_job(folder, 4)
     wrapper, out = cputime(folder), folder / "cpu"
     inner = [wrapper, out, *job]
@@ -109,7 +114,9 @@ def overhead(folder):
 
 
 def drawing(folder):
-    """Measure time from the program's end to the SVG, and flamerun's CPU time; 10,000 samples."""
+    """
+    Measure the time from the program's end to the SVG, and flamerun's CPU time, for 10,000 samples.
+    """
     job = compiler_job(folder, 40)
     wrapper, out = cputime(folder), folder / "cpu"
     cpu_of([wrapper, out, *job])
@@ -125,7 +132,10 @@ def drawing(folder):
 
 
 def spawn(program, what, count, *prefix):
-    """Return microseconds per child: wall, its CPU, its parent's; then CPU of other processes."""
+    """
+    Return microseconds per child: elapsed, the child's CPU, its parent's CPU; then the CPU time of
+    other processes.
+    """
     process = subprocess.Popen([*prefix, program, what, str(count)], text=True,
                                stdout=subprocess.PIPE)
     with process:
@@ -137,9 +147,9 @@ def spawn(program, what, count, *prefix):
 
 def spawning(folder):
     """
-    Measure what a fork child costs, and an exec'd /bin/true with its fork. All on one CPU, because
-    page faults cost more if a child runs on another CPU than its parent, with and without flamerun.
-    flamerun's own CPU time per child is the slope between few and many children.
+    Measure the cost of a fork child, and of a fork with exec of /bin/true. All run on one CPU,
+    because page faults cost more if a child runs on another CPU than its parent, with and without
+    flamerun. flamerun's own CPU time per child is the slope between few and many children.
     """
     program, many = folder / "spawn", {"exec": 400, "fork": 2000}
     wrapped = [FLAMERUN, "-q", "-o", folder / "s.svg", "--"]

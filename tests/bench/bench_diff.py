@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # Measure `flamerun diff`: how often it reports a change between equal runs of two programs, split
-# at random, and how often it finds a real change, by its size and the number of runs. Also how many
-# functions of equal runs differ by more than 10 %, which difffolded.pl and pprof -diff_base show.
-# Prints; asserts nothing.
+# at random, and how often it finds a real change, by size of the change and number of runs. Also
+# count how many functions of equal runs differ by more than 10 %, which difffolded.pl and pprof
+# -diff_base show. Prints; asserts nothing.
 #
 # usage: bench_diff.py [runs [splits]]     BUILD: the build folder
-# POOL: a folder that keeps the recorded runs; runs that are there are not recorded again.
+# POOL: a folder that keeps the recorded runs. Runs that are in it are not recorded again.
 import concurrent.futures
 import json
 import os
@@ -36,7 +36,7 @@ def output_of(*words):
 
 
 def programs(folder):
-    """Return {name: command line}; all runs of a command line are equal."""
+    """Return {name: command line}. All runs of a command line are equal."""
     versions, source, preprocessed = folder / "versions", folder / "regex.cc", folder / "regex.ii"
     output_of("gcc", "-O2", "-g", "-D_GNU_SOURCE", f"-I{ROOT}", ROOT / "tests/targets/versions.c", "-o",
               versions)
@@ -87,7 +87,10 @@ def print_alarms(name, pool, each, splits):
 
 
 def print_power(folder, each, effect):
-    """Compare made-up runs (4000 samples, 20 s) in which a 10 % function is slower by @effect."""
+    """
+    Compare made-up runs (4000 samples, 20 s) in which a function with 10 % of the time is slower by
+    @effect.
+    """
     found = wrong = 0
     for trial in range(TRIALS):
         words = diffs.two_sides(folder, trial, each, 4000, {"tenth": 1 + effect})

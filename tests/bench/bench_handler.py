@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure each call of the handler at the default rate, at which a sample finds the CPU's caches
-# cold: in a loop below a recursion of 20 in each language and, as the reference, in C; and in a
-# server, where stacks are deeper and few samples hit the same code twice. The median and the middle
-# half are the cost of a sample; the mean is what the program pays, and includes time of other
+# Measure each call of the sampling handler at the default rate, at which a sample finds the CPU's
+# caches cold: in a loop below a recursion of 20 in each language and, as the reference, in C; and
+# in a server, where stacks are deeper and few samples hit the same code twice. The median and the
+# middle half are the cost of a sample. The mean is what the program pays; it includes time of other
 # processes on the CPU. Work that is done once, such as finding the runtime and sending each
-# function's name, is in the samples of the first second; what they cost beyond the others' median
-# is printed apart. Asserts nothing.
+# function's name, is in the samples of the first second; their cost beyond the others' median is
+# printed separately. Asserts nothing.
 #
 # usage: bench_handler.py [rounds [row]]     BUILD: the build folder     SECONDS: of each run, 10
 import collections
@@ -29,7 +29,7 @@ SERVER = bench_languages.Row("V8, a server", ["node", bench.ROOT / "tests/bench/
 
 
 def times_of(folder, command, rate):
-    """Return nanoseconds of each sample, in order, of the thread with the most samples."""
+    """Return the nanoseconds of each sample, in order, of the thread with the most samples."""
     for old in folder.glob("times.*"):
         old.unlink()
     environment = {**os.environ, "LD_PRELOAD": str(folder / "handler_times.so"),

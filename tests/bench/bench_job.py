@@ -4,7 +4,7 @@
 # Draw a job of 1,000 nodes with 100 ranks each as one picture. The files are made from those of a
 # real job of 64 ranks, whose stacks are merged into one table: weights are changed at random, and
 # each node has a few stacks that no other node has. Then merge 1,000 pprof profiles of 3,000
-# stacks, beside `pprof -proto` if it is installed.
+# stacks, and do the same with `pprof -proto` if it is installed.
 #
 # BASE=heat bench_job.py    the folder of a real job; without it a job of compilers is recorded
 import concurrent.futures
@@ -31,7 +31,10 @@ def field(number, value):
 
 
 class Base:
-    """A job's ranks with one table of stacks: texts, columns 8 to 14, ranks as {stack: weight}."""
+    """
+    The ranks of a job with one table of stacks: texts, columns 8 to 14, and ranks as {stack:
+    weight}.
+    """
 
     def __init__(self, folder):
         self.texts, self.frames, self.stacks, self.ranks = {}, {}, {}, []
@@ -51,7 +54,7 @@ class Base:
                 columns[number] = numbers(value)
             elif number == 15:
                 ranks.append(dict(fields(value)))
-        # Name, module and file are indices of texts; kind and line are numbers.
+        # Name, module and file are indices of texts. Kind and line are numbers.
         frames = [self.frames.setdefault((texts[name], texts[module], kind, texts[file], line), len(self.frames))
                   for name, module, kind, file, line in zip(*(columns[key] for key in range(8, 13)))]
         place = [0]
@@ -67,7 +70,7 @@ class Base:
 
 
 def record(folder):
-    """Record a real job: 64 compilers with an MPI launcher's environment, two at a time."""
+    """Record a real job: 64 compilers in an MPI launcher's environment, two at a time."""
     source = pathlib.Path(folder) / "one.cc"
     source.write_text("#include <regex>\n#include <iostream>\n")
 
@@ -83,7 +86,9 @@ def record(folder):
 
 
 def make_node(base, number, draw):
-    """Return a node's file: at least STACKS stacks, and the real job's ranks with other weights."""
+    """
+    Return the file of a node: at least STACKS stacks, and the real job's ranks with other weights.
+    """
     texts, ranks = [*base.texts, b"of_node_%d" % number], base.ranks
     columns = {key: list(values) for key, values in base.columns.items()}
     for key, value in zip(range(8, 13), (len(texts) - 1, 0, 0, 0, 0)):
@@ -91,7 +96,7 @@ def make_node(base, number, draw):
     rare = len(columns[8]) - 1
     known = len(columns[13])
     leaves = []
-    # Add deeper copies of real stacks, equal in all nodes, up to the size of a real profile.
+    # Add deeper copies of real stacks, equal in all nodes, until a real profile's size is reached.
     for i in range(known + 1, max(STACKS, known + OWN_STACKS) + 1):
         parent = (i * 7919) % (i - 1) + 1
         columns[13].append(i - parent)
@@ -137,7 +142,7 @@ def main():
         print(f"made from {len(base.ranks)} real ranks with {len(base.stacks)} stacks")
         (path / "job").mkdir()
         draw = random.Random(1)
-        # Make twenty nodes and copy them under other names and ranks; stacks still differ by node.
+        # Make twenty nodes and copy them under other names and ranks. Stacks still differ by node.
         for number in range(NODES):
             if number < 20:
                 made = make_node(base, number, draw)
@@ -158,7 +163,7 @@ def main():
 
 
 def make_copy(path, number):
-    """Return a copy of a made node under the name, ranks and rare stacks of node @number."""
+    """Return a copy of a node's file under the name, ranks and rare stacks of node @number."""
     data = (path / "job" / f"n{number % 20:04}.ranks").read_bytes()
     out = []
     for key, value in fields(data):
@@ -176,7 +181,7 @@ def make_copy(path, number):
 
 
 def make_profiles(path):
-    """Make 1,000 profiles of ten runs of a compiler; each has 3,000 stacks and 95 KB."""
+    """Make 1,000 profiles of ten runs of a compiler. Each has 3,000 stacks and 95 KB."""
     (path / "profiles").mkdir()
     (path / "one.cc").write_text("#include <regex>\n#include <iostream>\nint f(const char *s) "
                                  "{ std::cout << s; return std::regex_match(s, std::regex(\"a(b|c)*d\")); }\n")

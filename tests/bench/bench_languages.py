@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure what a frame of each language adds to a sample, in the real runtime. A recursion of two
-# depths calls a loop of one length, alone and under flamerun, in turns. The program measures the
-# CPU time of the loop, which includes all costs of a sample: the kernel's signal, the handler, and
-# the caches that the handler evicts. The difference between the deep and the shallow stack is the
-# frames' cost. Also printed: the share of samples due at 4,000 Hz that were taken at the deep
-# stack, and the share of them with the whole recursion. The references are a recursion in C and,
-# for Java, async-profiler. Asserts nothing.
+# Measure how much a frame of each language adds to a sample, in the real runtime. A recursion of
+# two depths calls a loop of fixed length, alone and under flamerun, in turns. The program measures
+# the CPU time of the loop, which includes all costs of a sample: the kernel's signal, the handler,
+# and the caches that the handler evicts. The difference between the deep and the shallow stack is
+# the cost of the frames. Also printed: the share of the samples due at 4,000 Hz that were taken at
+# the deep stack, and the share of these with the whole recursion. The references are a recursion in
+# C and, for Java, async-profiler. Asserts nothing.
 #
 # usage: bench_languages.py [rounds [row]]     BUILD: the build folder
 # ASYNC_PROFILER: the library of async-profiler
@@ -143,7 +143,7 @@ function deep{i}(n, units) return n > 0 and deep{(i + 1) % 10}(n - 1, units) + 1
 deep0(tonumber(arg[1]), tonumber(arg[2]))
 """
 
-# Code that gets compiled is compiled before the measurement.
+# Code that node compiles is compiled before the measurement.
 NODE = """
 function cpu() { const used = process.cpuUsage(); return (used.user + used.system) / 1e6; }
 function work(units) { let x = 1; for (let i = 0; i < units; i++) x = (x * 31 + i) & 0xffffff; return x; }
@@ -186,7 +186,10 @@ public class Deep {
 
 
 class Row(typing.NamedTuple):
-    """A row of the table. @command gets a depth, and the @units of the loop at that depth."""
+    """
+    A row of the table. @command is called with a depth and with the @units of the loop at that
+    depth.
+    """
     title: str
     command: list
     units: int
@@ -245,7 +248,7 @@ def run(command):
 
 
 def whole_share(folded, depth):
-    """Return the share of the loop's samples with the whole recursion, and their number."""
+    """Return the share of the loop's samples that have the whole recursion, and their number."""
     whole = every = 0
     for line in folded.read_text().splitlines():
         stack, _, weight = line.rpartition(" ")
@@ -264,7 +267,10 @@ def told(said, pattern):
 
 
 def measure(folder, row, depth, alone_s):
-    """Return CPU seconds per sample, the share of due samples taken, the share of whole stacks."""
+    """
+    Return CPU seconds per sample, the share of due samples that were taken, and the share of whole
+    stacks.
+    """
     words = [str(depth), str(row.units), *row.more]
     if row.flags:
         cpu_s, said = run([row.command[0], *row.flags(folder), *row.command[1:], *words])

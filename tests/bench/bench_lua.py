@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure what visibility costs a Lua program: CPU time of flamelua against lua5.4 for the same
-# scripts, in turns, with each of its features off and on; and of flamelua with ticks against
-# flamelua without. Asserts nothing.
+# Measure the cost of visibility for a Lua program: CPU time of flamelua compared with lua5.4 for
+# the same scripts, in turns, with each of its features off and on; and of flamelua with ticks
+# compared with flamelua without ticks. Asserts nothing.
 #
 # usage: bench_lua.py [rounds]     BUILD: the build folder
 import pathlib
@@ -39,7 +39,9 @@ WAYS = {
 
 
 def against(base, command, rounds):
-    """Return percent of CPU time that @command uses over @base, per round; they take turns."""
+    """
+    Return how many percent more CPU time than @base @command uses, per round. The two take turns.
+    """
     values = []
     for turn in range(rounds):
         pair = [(0, base), (1, command)]

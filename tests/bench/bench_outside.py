@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure how long one sample from outside stops a process: flamerun -p, libunwind-ptrace with its
-# own accessors, and gdb's backtrace, in turns on one running cc1plus. Asserts nothing.
+# Measure how long one sample from outside stops a process: by flamerun -p, by libunwind-ptrace with
+# its own accessors, and by gdb's backtrace, in turns on one running cc1plus. Asserts nothing.
 #
 # usage: bench_outside.py [rounds]     BUILD: the build folder
 import pathlib
@@ -20,7 +20,9 @@ SECONDS = 1.5
 
 
 def held_by_flamerun(folder, pid):
-    """Return frames per stack, microseconds per stop, share of stacks that libunwind finished."""
+    """
+    Return frames per stack, microseconds per stop, and the share of stacks that libunwind finished.
+    """
     out = folder / "out.folded"
     said = subprocess.run([bench.FLAMERUN, "-v", "-r", "97", "-d", str(SECONDS), "-p", str(pid),
                            "-o", out], stderr=subprocess.PIPE, text=True, check=True).stderr
@@ -38,7 +40,7 @@ def held_by_stock(program, pid):
 
 
 def held_by_gdb(pid):
-    """Measure one backtrace of gdb: the time from attaching until detaching."""
+    """Measure one backtrace of gdb, from attaching to detaching."""
     gdb = subprocess.Popen(["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex", "bt"],
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                            stderr=subprocess.DEVNULL)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure what flamerun costs a Python script, with and without it in turns; and, if CPython 3.12 is
-# there, what its own perf support (-X perf) costs, for which its authors publish 8 % for their
-# benchmark suite. Only calls of Python functions by Python functions cost more. Asserts nothing.
+# Measure the cost of flamerun for a Python script, with and without it in turns; and, if CPython
+# 3.12 is installed, the cost of its own perf support (-X perf), for which its authors publish 8 %
+# in their benchmark suite. Only calls of Python functions by Python functions cost more. Asserts
+# nothing.
 #
 # usage: bench_python.py [rounds]     BUILD: the build folder     PYTHON312: its CPython 3.12
 import os
@@ -69,7 +70,7 @@ def cpu_s(*command):
 
 
 def compare(base, ways, rounds):
-    """Return {way: percent over @base, one value per round}."""
+    """Return {way: how many percent more CPU time than @base, one value per round}."""
     found = {way: [] for way in ways}
     for _ in range(rounds):
         alone = cpu_s(*base)

@@ -1,22 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Measure the viewer in a headless Chromium beside other viewers of the same stacks: bytes, time and
+# Measure the viewer in a headless Chromium, and other viewers of the same stacks: bytes, time and
 # CPU time until two frames are painted, memory, and the longest frames while zooming into the same
-# boxes and searching the same words; for flamerun's viewer also while turning the wheel and the
-# graph. Each side has its own browser, in turns. Prints; asserts nothing.
+# boxes and searching the same words; for flamerun's viewer also while turning the wheel and
+# reversing the graph. Each viewer has its own browser, and they take turns. Prints; asserts
+# nothing.
 #
 # usage: bench_viewer.py [-r ROUNDS] [-z ZOOMS] [-k FOLDER] [-s SIDE,...] [STACKS...]
 #
-# STACKS are numbers of nodes to make up, NODES:SAMPLES for that many samples with times, files of
-# folded stacks, or pictures of flamerun's; samples and pictures have no peers. What is made is kept
-# in FOLDER, so that a later call measures at once; --prepare only makes it. Peers that are not
-# installed are left out with a message. Environment:
-# BUILD           the build folder
-# BASELINE        another flamerun
-# FLAMEGRAPH      flamegraph.pl
-# ASYNC_PROFILER  classes or jar of its converter
-# NODE_MODULES    a folder with speedscope, d3 and d3-flame-graph
+# STACKS are numbers of nodes to make up, NODES:SAMPLES for this number of samples with times, files
+# of folded stacks, or flamerun's pictures. Only flamerun's viewer shows samples and pictures. Files
+# that are made are kept in FOLDER, so that a later call measures at once; --prepare only makes
+# them. Viewers that are not installed are left out with a message. Environment:
+#   BUILD           the build folder
+#   BASELINE        another flamerun
+#   FLAMEGRAPH      flamegraph.pl
+#   ASYNC_PROFILER  classes or jar of its converter
+#   NODE_MODULES    a folder with speedscope, d3 and d3-flame-graph
 import argparse
 import array
 import collections
@@ -54,8 +55,8 @@ HIGHEST = 30  # deepest row to zoom into; all viewers show it without scrolling
 NARROWEST = 8 / 1200  # narrowest box to zoom into, as a share of the view
 PATIENCE_S = 100  # limit for each action of a side
 
-# The first box, then the second frame after it: on a canvas as it is drawn, in an SVG that was
-# written before as it is there.
+# Resolves at the first box and then the second frame after it. On a canvas this is when the box is
+# drawn; in an SVG file, when the box exists.
 OPENED = """(() => {
     const frames = (n, then) => n ? requestAnimationFrame(() => frames(n - 1, then)) : then();
     window.hasOpened = new Promise(resolve => {
@@ -94,7 +95,10 @@ def name_of(function):
 
 
 def write_stacks(path, nodes):
-    """Write a tree of @nodes nodes; each function calls a few others often and some seldom."""
+    """
+    Write a tree of @nodes nodes, in which each function often calls a few others and seldom some
+    more.
+    """
     chance = random.Random(7)
     functions, depths, texts, callees = [0], [0], [""], [set()]
     with path.open("w") as out:
@@ -114,7 +118,7 @@ def write_stacks(path, nodes):
 
 
 class Tree:
-    """The tree of a file of folded stacks, parents before their children."""
+    """The tree of a file of folded stacks. Parents come before their children."""
 
     def __init__(self, path):
         self.name, self.parent, self.depth, self.total = ["all"], [0], [0], [0]
@@ -144,7 +148,7 @@ class Tree:
         return json.dumps(made[0], separators=(",", ":"))
 
     def places(self):
-        """Return for each node the weight to its left when heavier siblings come first."""
+        """Return for each node the weight to its left if heavier siblings come first."""
         left = [0] * len(self.name)
         for above in range(len(left)):
             at = left[above]
@@ -154,7 +158,7 @@ class Tree:
         return left
 
     def within(self, top):
-        """Return the nodes below @top that are wide enough to click while @top fills the view."""
+        """Return the nodes below @top that are wide enough to click if @top fills the view."""
         found, rest = [], [top]
         while rest:
             node = rest.pop()
@@ -165,7 +169,7 @@ class Tree:
         return found[1:]
 
     def zooms(self, count):
-        """Return @count zoom targets: in, deeper, then out (None). The seed is fixed."""
+        """Return @count zoom targets: in, deeper, then out (None). The random seed is fixed."""
         chance, left, steps, top = random.Random(7), self.places(), [], 0
         while len(steps) < count:
             below = self.within(top) if len(steps) % 3 < 2 else []
@@ -175,7 +179,7 @@ class Tree:
         return steps
 
     def words(self):
-        """Return the beginnings of five names, from heavy to light."""
+        """Return the beginnings of five names, from heavy to light functions."""
         weights = collections.Counter()
         for name, total in zip(self.name[1:], self.total[1:]):
             weights[name] += total
@@ -185,7 +189,7 @@ class Tree:
 
 
 def facts_of(stacks):
-    """Return a tree's size, zoom targets and search words, from a file if it was made before."""
+    """Return a tree's size, zoom targets and search words, from a file if they were made before."""
     kept = stacks.with_suffix(".json")
     if not kept.exists():
         tree = Tree(stacks)
@@ -198,7 +202,10 @@ def facts_of(stacks):
 # ---- samples ------------------------------------------------------------------------------------
 
 def planes(numbers):
-    """Split 32-bit numbers: the lowest byte of all numbers, then the next byte of all, ..."""
+    """
+    Store 32-bit numbers as planes: the lowest byte of all numbers, then the next byte of all, and
+    so on.
+    """
     data = numbers.tobytes()
     return b"".join(data[plane::4] for plane in range(4))
 
@@ -206,7 +213,7 @@ def planes(numbers):
 def put_samples(picture, output, nodes, count):
     """
     Write a copy of a picture with @count samples of 8 threads, 1 ms apart. A thread's next sample
-    is near its last node, as in programs, and now and then elsewhere.
+    is near its last node, as in programs, and sometimes elsewhere.
     """
     chance = random.Random(7)
     svg = picture.read_text("utf-8")
@@ -241,7 +248,7 @@ def put_samples(picture, output, nodes, count):
 
 # ---- sides --------------------------------------------------------------------------------------
 
-# path: of the URL; bytes: size of the files; kind: as in frames.js
+# path: the URL's path; bytes: size of the files; kind: key of `viewers` in frames.js
 Side = collections.namedtuple("Side", "who path bytes kind")
 
 
@@ -273,7 +280,7 @@ def async_side(classes, folder, stacks):
 
 
 def speedscope_side(modules, folder, stacks):
-    """Copy the installed application, with the stacks beside it."""
+    """Copy the installed speedscope, and put the stacks beside it."""
     app = folder / "speedscope"
     if not app.exists():
         shutil.copytree(modules / "speedscope" / "dist" / "release", app)
@@ -295,7 +302,7 @@ def d3_side(modules, folder, stacks):
 
 
 def draw(folder, stacks, wanted):
-    """Return the requested sides that are installed, each for the same stacks."""
+    """Return the requested viewers that are installed, each for the same stacks."""
     peers = {
         "flamerun": ("", lambda _: flamerun_side("flamerun", BUILD / "flamerun", folder, stacks)),
         "baseline": ("BASELINE", lambda place: flamerun_side("baseline", place, folder, stacks)),
@@ -317,7 +324,7 @@ def draw(folder, stacks, wanted):
 
 
 def parts_of(picture):
-    """Return the bytes of each part of a picture of ours."""
+    """Return the bytes of each part of one of flamerun's pictures."""
     text = picture.read_text("utf-8")
 
     def size(pattern):
@@ -337,7 +344,7 @@ def print_bytes(picture):
 # ---- a browser's process ------------------------------------------------------------------------
 
 def processes_below(pid):
-    """Return all descendants of process @pid, as folders of /proc."""
+    """Return all descendants of process @pid, as folders in /proc."""
     children = collections.defaultdict(list)
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -351,12 +358,15 @@ def processes_below(pid):
 
 
 def field(file, name):
-    """Return a field of a file of /proc, in KiB."""
+    """Return a field of a file in /proc, in KiB."""
     return int(re.search(rf"^{name}:\s+(\d+)", file.read_text(), re.M)[1])
 
 
 def tab_of(browser):
-    """Return the folder in /proc of the renderer that shows the page: the largest renderer."""
+    """
+    Return the folder in /proc of the largest renderer process, which is the one that shows the
+    page.
+    """
     return max((entry for entry in processes_below(browser.driver.pid)
                 if b"--type=renderer" in (entry / "cmdline").read_bytes()),
                key=lambda entry: field(entry / "status", "VmRSS"))
@@ -375,7 +385,7 @@ def metric(browser, name):
 # ---- measuring ----------------------------------------------------------------------------------
 
 class Measured:
-    """Measured values of one side, by what they measure."""
+    """The measured values of one viewer, by name of the value."""
 
     def __init__(self):
         self.values = collections.defaultdict(list)
@@ -403,7 +413,9 @@ def measure_opening(browser, url, measured):
 
 
 def perform(browser, what, *details):
-    """Return the answer of a function of frames.js. Rare polls, because polling disturbs."""
+    """
+    Return the answer of a function in frames.js. Poll seldom, because polling disturbs the page.
+    """
     browser.run("window.answer = null; const keep = answer => { window.answer = answer; };"
                 "bench[arguments[0]](...arguments[1])"
                 ".then(keep, error => keep({error: String(error)}))", what, details)
@@ -457,7 +469,7 @@ def print_measured(side, measured):
 
 
 def measure_once(side, url, measured, steps, facts):
-    # Allow WebGL without a graphics card; viewers that draw on a 2D canvas are not affected.
+    # Allow WebGL without a graphics card. Viewers that draw on a 2D canvas are not affected.
     with Browser("--enable-unsafe-swiftshader", is_whole=True) as browser:
         limit_ms = PATIENCE_S * 1000
         browser.call("POST", "/timeouts", {"script": limit_ms, "pageLoad": limit_ms})
@@ -468,7 +480,7 @@ def measure_once(side, url, measured, steps, facts):
 
 
 def measure(sides, url, rounds, zooms, facts):
-    """Measure all sides in turns, so that other load affects all of them alike."""
+    """Measure all viewers in turns, so that other load affects all of them alike."""
     measured = {side.who: Measured() for side in sides}
     each = 3 * -(-zooms // (3 * rounds))
     steps = facts["steps"]
@@ -500,7 +512,7 @@ def serve(folder):
 
 
 def prepare(folder, wanted, who):
-    """Return the sides and facts for one STACKS argument of the command line."""
+    """Return the viewers and facts for one STACKS argument of the command line."""
     nodes, _, samples = wanted.partition(":")
     stacks = folder / f"{pathlib.Path(nodes).stem}.folded"
     if nodes.isdigit():

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cputime FILE PROGRAM...: run PROGRAM and write its own CPU seconds to FILE. */
+/* cputime FILE PROGRAM...: run PROGRAM, and write the CPU seconds of only this program to FILE. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

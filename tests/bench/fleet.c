@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push the profiles of a made-up fleet into a store. Each profile is SAMPLES samples drawn from one
- * of the real profiles FILE, and has one of many hosts and one of two versions. In the later
- * version the hottest function costs a third more. Prints what it pushed, which is what a reader
- * must find.
+ * Push the profiles of a made-up fleet of hosts into a store. Each profile has SAMPLES samples
+ * drawn from one of the real profiles FILE, and belongs to one of many hosts and one of two
+ * versions. In the later version the hottest function costs a third more. Prints the totals that
+ * were pushed, which a reader of the store must find.
  *
- *	fleet ADDRESS PROFILES SAMPLES FILE...
+ * 	fleet ADDRESS PROFILES SAMPLES FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,10 @@
 
 struct base {
 	struct input input;
-	uint64_t *upto[2]; /* [version][node]: weight of nodes 0 to node */
-	uint32_t *place;   /* [node]: its copy in the profile being made */
+	/* [version][node]: sum of the weights of nodes 0 to node */
+	uint64_t *upto[2];
+	/* [node]: its copy in the profile that is being made */
+	uint32_t *place;
 };
 
 static uint64_t state = 1;
@@ -36,7 +38,7 @@ static uint64_t random_below(uint64_t limit)
 	return (state * 0x2545f4914f6cdd1dULL >> 11) % limit;
 }
 
-/* Return the name of the function with the highest self weight, waits left out. */
+/* Return the name of the function with the highest self weight, ignoring waits. */
 static const char *find_hottest(const struct calltree *tree)
 {
 	uint64_t *self = calloc(calltree_frames(tree), sizeof(*self));

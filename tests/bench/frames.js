@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-//
-// What bench_viewer.py does in a picture. Each function returns the longest frame of each step in
+// Actions of bench_viewer.py in a picture. Each function returns the longest frame of each step in
 // ms, and how many steps were not done, because slow viewers reach the time limit. All viewers get
-// the same boxes, and are clicked as by people.
+// the same boxes and are clicked as people click them.
 'use strict';
 
 const $ = selector => document.querySelector(selector);
@@ -42,7 +41,7 @@ function type(field, text) {
 	field.dispatchEvent(new Event('input', {bubbles: true}));
 }
 
-/** Return a function that finds the element of a box by depth, total and name. */
+/** Return a function that finds the element of a box by its depth, total and name. */
 function byBox(elements, boxOf) {
 	const found = new Map();
 	for (const element of elements) {
@@ -53,8 +52,9 @@ function byBox(elements, boxOf) {
 }
 
 /**
- * By kind: zoom(box) returns a function that zooms into the box, null if the box is not visible;
- * letters: the search is live, so type letter by letter; ms: duration of an action's animation.
+ * For each kind of viewer: zoom(box) returns a function that zooms into the box, or null if the box
+ * is not visible; letters is set if the search is live, so that words are typed letter by letter;
+ * ms is the duration of an action's animation.
  */
 const viewers = {
 	flamerun: () => ({
@@ -105,7 +105,10 @@ const viewers = {
 		search: text => search(text),
 	}),
 
-	/** Rows have 20 px, below a row of times; a zoom does not change the view's height. */
+	/**
+	 * Rows have 20 px and are below a row of times. A zoom does not change the height of the
+	 * view.
+	 */
 	speedscope() {
 		const area = [...document.querySelectorAll('canvas')].filter(one =>
 			one.parentElement.getBoundingClientRect().height > 200).pop();
@@ -190,7 +193,7 @@ window.bench = {
 		return {longest, missed};
 	},
 
-	/** Search words, letter by letter if the search is live. */
+	/** Search for words, letter by letter if the search is live. */
 	async search(...words) {
 		const longest = [];
 		const until = performance.now() + PATIENCE_MS;
@@ -206,7 +209,7 @@ window.bench = {
 		return {longest, missed: 0};
 	},
 
-	/** Turn the wheel four times per frame, at five positions, in and out. */
+	/** Turn the wheel four times per frame, at five positions, to zoom in and out. */
 	async wheel() {
 		const canvas = $('canvas');
 		const {left, width, top} = canvas.getBoundingClientRect();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measure the CPU time of each call of flamerun's handler. Preload this library beside flamerun's:
- * it installs a handler of its own that calls flamerun's. At the end each process with samples
- * writes $HANDLER_TIMES.<pid>, one line per call: thread number and nanoseconds.
+ * Measure the CPU time of each call of flamerun's sampling handler. This library is preloaded
+ * beside flamerun's: it installs its own handler, which calls flamerun's. At its end each process
+ * with samples writes $HANDLER_TIMES.<pid>, one line per call: thread number and nanoseconds.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +18,8 @@
 #include "arch/syscall.h"
 
 #define CALLS_MAX 65536u
-#define LOOKS	  100 /* checks; the handler may be installed late or again */
+/* number of checks; flamerun's handler may be installed late or again */
+#define LOOKS	  100
 #define LOOK_NS	  20000000
 
 /* The kernel's struct sigaction. */
@@ -35,7 +36,8 @@ static struct {
 } calls[CALLS_MAX];
 static unsigned count; /* atomic */
 static struct kernel_action real;
-static char base[3800]; /* of the file's name; copied because PHP frees its environment */
+/* start of the file's name; copied because PHP frees its environment */
+static char base[3800];
 
 static uint64_t now_ns(void)
 {
@@ -64,7 +66,9 @@ static void stand_between(void)
 	struct kernel_action found, own;
 	Dl_info whose;
 
-	/* Use raw system calls, because flamerun's library replaces syscall() for this signal. */
+	/*
+	 * Use direct system calls, because flamerun's library replaces syscall() for this signal.
+	 */
 	if (arch_syscall4(SYS_rt_sigaction, SIGVTALRM, NULL, &found, sizeof(found.mask)) ||
 		(uintptr_t)found.handler <= 1 || found.handler == timed ||
 		!dladdr((void *)(uintptr_t)found.handler, &whose) ||

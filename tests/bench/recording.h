@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Record real stacks to replay: a compiler compiles a source full of templates under our sampler,
- * and every sample's stack is kept in order of time.
+ * Record real stacks for replay: a compiler compiles a source full of templates under our sampler,
+ * and the stack of every sample is kept, in order of time.
  */
 #ifndef TESTS_BENCH_RECORDING_H
 #define TESTS_BENCH_RECORDING_H
@@ -17,7 +17,7 @@
 #include "cli/run/gather.h"
 #include "libprof/wire.h"
 
-/* Rate of the test-only clock. It gives several samples per tick of the kernel. */
+/* Rate of the clock that only tests use. It gives several samples per timer tick of the kernel. */
 #define RECORDING_HZ 2000
 
 struct recorded {
@@ -81,7 +81,10 @@ static void recording_take(struct recording *recording, struct flameprof_profile
 	}
 }
 
-/* Returns 0, or -1 if the compiler or the library is missing or there were no samples. */
+/*
+ * Record the stacks. Returns 0, or -1 if the compiler or the library is missing or there were no
+ * samples.
+ */
 static int recording_make(struct recording *recording, const char *library)
 {
 	const struct gather_config config = {

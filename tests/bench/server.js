@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-//
-// server.js DEPTH REQUESTS: an HTTP server with handlers in a chain of closures, as frameworks have
-// them, and a client in another thread. Here most samples hit code that no sample hit before. DEPTH
-// is not used. Prints the CPU seconds of the process.
+// server.js DEPTH REQUESTS: an HTTP server with handlers in a chain of closures, as in frameworks,
+// and a client in another thread. Most samples hit code that no earlier sample hit. DEPTH is not
+// used. Prints the CPU seconds of the process.
 const http = require("node:http");
 const { Worker, isMainThread, parentPort, workerData } = require("node:worker_threads");
 

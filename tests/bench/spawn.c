@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn exec|fork N: start N children one after the other. Prints microseconds: wall time per
- * child, CPU time of the median child, CPU time of the parent per child, CPU time of all together.
+ * spawn exec|fork N: start N children, one after the other. Prints microseconds: elapsed time per
+ * child, CPU time of the median child, CPU time of the parent per child, and CPU time of all
+ * together.
  */
 #include <stdio.h>
 #include <stdlib.h>

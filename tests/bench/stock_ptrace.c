@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stock_ptrace PID SAMPLES: measure how long libunwind-ptrace's own accessors stop a process. Stops
- * its main thread SAMPLES times and walks its stack. Prints the means of frames and of microseconds
- * stopped.
+ * stock_ptrace PID SAMPLES: measure how long libunwind-ptrace with its own accessors stops a
+ * process. Stops the main thread SAMPLES times and walks its stack. Prints the means of the number
+ * of frames and of the microseconds for which the process was stopped.
  */
 #include <libunwind-ptrace.h>
 #include <stdio.h>

@@ -22,9 +22,9 @@ function makeProfile(seed, count, periodNs, {threads = THREADS, processes = PROC
 const isWait = one => one.stack.includes('[w]');
 
 /**
- * Add begin and end to samples. A sample ends at its own time, or when the thread's next sample of
- * its sort (CPU time or wait) begins. A wait is as long as its weight. CPU time begins at the
- * thread's sample before it, but is spread over at most four times its weight.
+ * Add a begin and an end to each sample. A sample ends at its own time, or when the thread's next
+ * sample of the same sort (CPU time or wait) begins. A wait is as long as its weight. CPU time
+ * begins at the thread's previous sample, but is spread over at most four times its weight.
  */
 function withSpans(raw, periodNs) {
 	const spans = raw.map(one => ({...one, end: one.us >>> 1 << 1}));
@@ -43,7 +43,10 @@ function withSpans(raw, periodNs) {
 	return spans;
 }
 
-/** For each bin the part of it that samples cover; without a period, their weight. */
+/**
+ * Return for each bin the part of it that samples cover; without a period, the weight of the
+ * samples.
+ */
 function cover(samples, bins, usPerBin, periodNs) {
 	return Array.from({length: bins}, (_, bin) => {
 		const [first, last] = [bin * usPerBin, (bin + 1) * usPerBin];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Filters: the samples that are left, compared with the same computed stack by stack.
+// Filters: the samples that are left, compared with a result computed stack by stack.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -10,7 +10,7 @@ import {aggregate, buildTree, pathTo, profileOf, randomOf, stretchesOf, term, ti
 const MODULES = ['', 'x.so', 'y.so'];
 const MARKS = [0, 100, 100, 350, 999, 1000].map((us, i) => ({us, text: `m${i}`}));
 
-/** Samples with random stacks, threads and times, and the profile of a file that has them. */
+/** Make samples with random stacks, threads and times, and the profile of a file that has them. */
 function makeProfile(seed, count) {
 	const random = randomOf(seed);
 	const raw = Array.from({length: count}, () => ({
@@ -25,7 +25,10 @@ function makeProfile(seed, count) {
 	return {raw, profile, moduleOf: name => MODULES[moduleOf[name] || 0]};
 }
 
-/** A stack with recursion merged: a repeated name cuts the stack after its first occurrence. */
+/**
+ * Return a stack with recursion merged: if a name occurs again, the stack is cut after the name's
+ * first occurrence.
+ */
 function withoutRecursion(stack) {
 	const made = [];
 	for (const name of stack) {
@@ -37,7 +40,7 @@ function withoutRecursion(stack) {
 	return made;
 }
 
-/** The stacks that a filter keeps, with their weights, computed stack by stack. */
+/** Return the stacks that a filter keeps, with their weights, computed stack by stack. */
 function keptOf({raw, profile, moduleOf}, {times, terms}) {
 	const of = kind => terms.filter(one => one.kind === kind).map(({value}) => value);
 	const time = terms.find(({kind}) => kind === 'time') || {from: -Infinity, to: Infinity};

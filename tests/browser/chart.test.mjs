@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread's samples in order of time, compared with the same computed microsecond by microsecond.
+// A thread's samples in order of time, compared with a result computed microsecond by microsecond.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -24,9 +24,9 @@ function randomSamples(seed, count) {
 }
 
 /**
- * For each microsecond the sample that covers it. This is the next CPU sample or the next wait, if
- * they have weight left, whichever was taken first. If several were taken at once it is the last
- * one, but a CPU sample has precedence over a wait.
+ * Return for each microsecond the sample that covers it. This is the next CPU sample or the next
+ * wait that has weight left, whichever was taken first. If several were taken at the same time, it
+ * is the last one, but a CPU sample has precedence over a wait.
  */
 function coverOf(samples, end) {
 	const left = samples.map(({weight}) => weight * PERIOD_US);
@@ -49,7 +49,7 @@ function coverOf(samples, end) {
 	return cover;
 }
 
-/** For each microsecond from the left edge on, the stack that is drawn there. */
+/** Return for each microsecond from the left edge on the stack that is drawn there. */
 function drawnOf({other}, profile) {
 	const drawn = Array(other.total[0]).fill('');
 	for (let i = 1; i < other.nodes; i++) {

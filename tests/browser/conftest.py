@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Pictures drawn by the program under test (FLAMERUN, default build/flamerun), and the browser that
-shows them (BROWSER: chromium or firefox).
+Fixtures: pictures drawn by the program under test (FLAMERUN, default build/flamerun), and the
+browser that shows them (BROWSER: chromium or firefox).
 """
 
 import os
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAMERUN = os.environ.get("FLAMERUN", str(ROOT / "build" / "flamerun"))
 OPEN = {"chromium": Browser, "firefox": Firefox}[os.environ.get("BROWSER", "chromium")]
 
-# Stacks of 1,000 samples: all shares in the picture are known.
+# The stacks of 1,000 samples, so that all shares in the picture are known.
 KNOWN = """\
 main;parse;read_token;strcmp 100
 main;parse;read_token 100
@@ -51,7 +51,7 @@ def browser():
 
 @pytest.fixture
 def viewer(browser, known):
-    """The known picture, freshly opened and interactive, in a window of 1280 by 900 pixels."""
+    """The known picture, newly opened and interactive, in a window of 1280 by 900 pixels."""
     browser.resize(1280, 900)
     browser.media(prefers_color_scheme="light", prefers_reduced_motion="no-preference")
     browser.open(known.as_uri())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading the data of a picture that the program drew (FLAMERUN, default build/flamerun), both
-// intact and damaged.
+// Read the data of a picture that the program drew (FLAMERUN, default build/flamerun), both intact
+// and damaged.
 
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -50,7 +50,9 @@ function stacksOf(profile) {
 	return stacks;
 }
 
-/** Returns a function for random numbers below `most`, the same ones for the same seed. */
+/**
+ * Returns a function that returns random numbers below `most`. An equal seed gives equal numbers.
+ */
 function generator(seed) {
 	return most => {
 		seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -148,7 +150,7 @@ test('nodes that are something else give nodes or one error', async () => {
 	assert.throws(() => readNodes(columns, 0, frames), RangeError);
 	assert.throws(() => readNodes(columns, nodes, 0), RangeError);
 	const withColumn = (tag, bytes) => new Map([...columns, [tag, Uint8Array.from(bytes)]]);
-	// A number too large for a double, and a node whose parent would be above the root.
+	// A number that is too large for a double, and a node whose parent would be above the root.
 	const endless = [...Array(200).fill(128), 1];
 	assert.throws(() => readNodes(withColumn(WEIGHTS, endless), 1, 1), RangeError);
 	const high = Array(nodes - 1).fill(0);
@@ -159,7 +161,7 @@ test('nodes that are something else give nodes or one error', async () => {
 });
 
 /**
- * The columns, with lines added: counts[i] of them for frame i, and the steps from each line to
+ * Return the columns with lines added: counts[i] lines for frame i, and the steps from each line to
  * the next.
  */
 function withLines(columns, counts, {steps, files}) {
@@ -188,7 +190,7 @@ test('lines come back, and none where there are none', async () => {
 	assert.deepEqual([...lines.file], [1, 0, 1]);
 	assert.deepEqual([...lines.number], [10, 15, 13]);
 	assert.deepEqual([...lines.self, ...lines.total], [0, 1, 2, 100, 99, 98]);
-	// A file that does not exist, a line before line 1, columns that are too short.
+	// A file that does not exist, a line before line 1, and columns that are too short.
 	for (const wrong of [{...some, files: [2, 0, 1]}, {...some, steps: [20, 10, 31]},
 		{...some, steps: [20, 10]}, {...some, files: []}])
 		assert.throws(() => readProfile(withLines(columns, [2, 0, 1], wrong)), RangeError);

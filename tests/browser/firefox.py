@@ -62,7 +62,10 @@ PHONE = f"const context = {CONTEXT};" """
 
 
 class Firefox(Browser):
-    """Like Browser; a test that needs Chromium's DevTools is skipped."""
+    """
+    A browser with the methods of webdriver.Browser. A test that needs Chromium's DevTools is
+    skipped.
+    """
 
     def __init__(self, width=1280, height=900, scripts=True):
         self.data = tempfile.mkdtemp(prefix="flamerun-firefox-")
@@ -134,7 +137,7 @@ class Firefox(Browser):
         name = COMMANDS[f"{method} {path}"]
         body = dict(body or {})
         if name == "ExecuteScript":
-            body["newSandbox"] = False  # the next script sees the variables that this one sets
+            body["newSandbox"] = False  # keeps the script's variables
         if name == "TakeScreenshot":
             body["full"] = False
         value = self._command(f"WebDriver:{name}", body)
@@ -162,7 +165,7 @@ class Firefox(Browser):
                             "enabled" if has else "none")
 
     def phone(self, width, height):
-        # As Firefox's responsive mode does: the page is made narrow, its window stays as it is.
+        # As in Firefox's responsive mode, the page is made narrow, but its window stays as it is.
         self._run_in_chrome(PHONE, True, width, height)
 
     def desk(self):

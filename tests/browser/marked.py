@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Pictures with marks and times of samples: these are written into the data of a drawn picture."""
+"""
+Pictures with marks and with times of samples, which are written into the data of a drawn picture.
+"""
 
 import base64
 import re
@@ -30,12 +32,12 @@ def read_varints(data):
 
 
 def _steps(values):
-    """The difference of each value from the one before."""
+    """The difference of each value from the value before it."""
     return [b - a for a, b in zip([0, *values], values)]
 
 
 def _planes(values):
-    """The lowest bytes of all values, then the second bytes of all, and so on: four per value."""
+    """The lowest bytes of all values, then the second bytes of all, and so on: four planes."""
     return b"".join(bytes(value >> 8 * plane & 255 for value in values) for plane in range(4))
 
 
@@ -56,10 +58,10 @@ def pack(columns):
 
 def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
     """
-    Copy a small picture (path) to @output, with @marks [(us, text)] and @samples in it. A sample is
-    (us, node, weight), (us, node, weight, thread) or (us, node, weight, thread, kind), where thread
-    is an index in @threads (names). A unit of weight is @period_ns of CPU time; by default it stays
-    as it is in the picture. Returns the output's path.
+    Copy a small picture (path) to @output, and put @marks [(us, text)] and @samples into it. A
+    sample is (us, node, weight), (us, node, weight, thread) or (us, node, weight, thread, kind),
+    where thread is an index in @threads (names). A unit of weight is @period_ns of CPU time, by
+    default the picture's own. Returns the output's path.
     """
     svg = picture.read_text("utf-8")
     columns = unpack(PIECE.search(svg)[2])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Searching without a worker, where nothing can end a search: which expressions may be tried.
+// Searching without a worker, where nothing can end a search: which expressions are tried.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading the table of samples from columns that are made here.
+// Read the table of samples from columns that this test makes.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

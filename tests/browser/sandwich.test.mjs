@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A function's callers and callees, and the table of functions, compared with the same computed
+// A function's callers and callees, and the table of functions, compared with results computed
 // stack by stack.
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,9 @@ function sandwich(stacks, name) {
 	return {base: tree, frames, tree: sandwichOf(calleesOf(tree, has, false), tree)};
 }
 
-/** The weights of all nodes below the function (@below) or above it, by their lists of names. */
+/**
+ * Return the weights of all nodes below the function (@below) or above it, by their lists of names.
+ */
 function weightsOf(tree, frames, below) {
 	const weights = {};
 	const visit = node => {
@@ -30,7 +32,10 @@ function weightsOf(tree, frames, below) {
 	return weights;
 }
 
-/** The same from the stacks: callers before the function's outermost call, callees after it. */
+/**
+ * Compute the same weights from the stacks: callers before the function's outermost call, callees
+ * after it.
+ */
 function expected(stacks, name) {
 	const made = {above: {}, below: {}, total: 0, self: 0};
 	const add = (weights, path, weight) => path.forEach((_, i) => {
@@ -160,7 +165,7 @@ test('a file that begins with what ran has its callers below', () => {
 });
 
 test('the table has each function once, and each stack once in its total', () => {
-	// Frames of one name: f of x.so, its inlined twin there, and f of another module.
+	// Frames with the same name: f of x.so, f inlined there, and f of another module.
 	const parts = {f0: ['f', 'x.so', 0], f1: ['f', 'x.so', 6], f2: ['f', 'y.so', 0]};
 	const part = name => parts[name] || [name, '', 0];
 	for (let seed = 1; seed < 20; seed++) {

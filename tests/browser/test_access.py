@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Use without seeing the picture: the accessibility tree for screen readers, and keys alone."""
+"""
+Use without seeing the picture: by the accessibility tree for screen readers, and by keys alone.
+"""
 
 import pytest
 
@@ -11,7 +13,7 @@ AXE = ROOT / "build" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def told(browser):
-    """The accessibility tree's nodes that a screen reader gets: [(role, name, properties)]."""
+    """The nodes of the accessibility tree that a screen reader gets: [(role, name, properties)]."""
     nodes = (browser.cdp("Accessibility.getFullAXTree") or {}).get("nodes")
     return [(node["role"]["value"], node.get("name", {}).get("value", ""), {
         one["name"]: one["value"].get("value") for one in node.get("properties", [])})
@@ -19,7 +21,7 @@ def told(browser):
 
 
 def current(browser):
-    """Text and ARIA attributes of the graph's current item, and whether it is in the tree."""
+    """Text and ARIA attributes of the graph's current item, and whether the item is in the tree."""
     return browser.run("""
         const tree = document.querySelector('[role=tree]');
         const item = document.getElementById(tree.getAttribute('aria-activedescendant'));
@@ -40,7 +42,7 @@ def focus(browser, name, key="Tab"):
 
 @pytest.fixture
 def labelled(viewer, tmp_path):
-    """A picture with so many labels that its static part has them as text."""
+    """A picture with so many labels that its static part contains them as text."""
     picture = render(KNOWN.encode() + deep_stacks(), tmp_path / "many.svg")
     assert picture.read_text().count("<text") > 100
     show(viewer, picture)
@@ -91,7 +93,8 @@ def test_keys_alone(viewer):
     focus(viewer, "Search functions")
     viewer.keys(*"emit", "Enter")
     viewer.wait("flamerun.selected === 'emit'")
-    # In their order on the page: in Firefox, once Tab has left the page, keys no longer reach it.
+    # Focus them in their order on the page: once Tab has left the page in Firefox, keys no longer
+    # reach it.
     for name in ("Match case", "Regular expression", "Next match", "Bottom-up"):
         focus(viewer, name)
     press(viewer, "Enter", "Enter")

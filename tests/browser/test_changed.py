@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-A picture that compares two versions: the viewer has the same colours as the static picture, and the
+If a picture compares two versions, the viewer has the same colours as the static picture, and the
 tooltip of a box has its change. In a picture of several runs, the tooltip has their spread.
 """
 
@@ -18,7 +18,9 @@ SHARES = {"main;parse": 40, "main;order": 30, "main;emit": 20, "main;check": 10}
 
 @pytest.fixture
 def changed(tmp_path):
-    """Five runs of each version; order is twice as slow in the new one, emit half as slow."""
+    """
+    Make five runs of each version. In the new one, order is twice as slow and emit half as slow.
+    """
     draw = random.Random(3)
     words = []
     for side, factors in (("old", {}), ("new", {"order": 2, "emit": 0.5})):
@@ -59,14 +61,17 @@ def test_a_box_tells_its_change(viewer, changed):
 
 
 def test_a_box_tells_how_runs_differ(viewer, tmp_path):
-    """The shell's loop differs between three runs: the tooltip has the spread of `flamerun top`."""
+    """
+    The shell's loop differs between three runs. The tooltip must have the spread that `flamerun
+    top` prints.
+    """
     work = "f() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }; echo >>log; f $(($(wc -l <log) * 40000))"
     subprocess.run([FLAMERUN, "-q", "-r", "997", "-n", "3", "-o", "r.svg", "--", "sh", "-c",
                     f"{work}; seq 300 | sort -R >/dev/null"], check=True, cwd=tmp_path)
     told = json.loads(subprocess.run([FLAMERUN, "-q", "top", "r.svg", "--json"], cwd=tmp_path, text=True,
                                      check=True, stdout=subprocess.PIPE).stdout)
     show(viewer, tmp_path / "r.svg")
-    # A function with a single box, because `top` sums up all boxes of a function.
+    # Choose a function with a single box, because `top` sums up all boxes of a function.
     names = [shown["name"] for shown in viewer.run("return flamerun.boxes")]
     function = max((function for function in told["functions"] if function["total_spread"] > 0.1 and
                     sum(name.startswith(function["name"]) for name in names) == 1),

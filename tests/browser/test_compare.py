@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-A second picture is dropped on the page: the page shows the same changes of functions as
-`flamerun diff` for these two files. If the file is no picture, it shows an error and stays usable.
+A second picture is dropped on the page: the page shows the same changes of functions as `flamerun
+diff` for these two files. If the file is no picture, the page shows an error and stays usable.
 """
 
 import base64
@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import diffs  # noqa: E402, pylint: disable=wrong-import-position
 
 # Functions that become twice as slow, become faster, are in only one picture, or stay the same; and
-# some with too few samples for a result.
+# some that have too few samples for a result.
 OLD = {"a;x": 3000, "b;y": 3000, "c;z": 3000, "d;v": 600, "e;w": 600, "f;u": 3000, "gone": 500,
        "same": 5000, **{f"small{i}": 1 for i in range(6)}}
 NEW = {**OLD, "a;x": 6000, "b;y": 1200, "fresh": 500}
@@ -44,7 +44,8 @@ if (arguments[2]) {
         new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
     return over.defaultPrevented;
 }"""
-# For each function with a text on its change: name, module, kind, meaning of colour, text, colour.
+# For each function that has a text on its change: name, module, kind, meaning of its colour, text,
+# colour.
 CHANGES = """
 const profile = flamerun.profile(), colors = profile[arguments[0]];
 const meanings = new Map(profile.legend.map(({text, places}) => [colors[places[0]], text]));
@@ -63,7 +64,9 @@ def settle(viewer):
 
 
 def drop(viewer, data, name="new.svg", chosen=False):
-    """Drop a file on the page, or give it to the file field (@chosen), and wait for the page."""
+    """
+    Drop a file on the page or, with @chosen, give it to the file field, and wait for the page.
+    """
     prevented = viewer.run(DROP, base64.b64encode(data).decode(), name, chosen)
     settle(viewer)
     return prevented
@@ -78,7 +81,10 @@ def refusal(viewer):
 
 
 def changes(viewer, ground="light"):
-    """The results of CHANGES, sorted, without confidence intervals and colours for no change."""
+    """
+    The sorted results of CHANGES, without confidence intervals, and without colours if there is no
+    change.
+    """
     found = []
     for *facts, change, color in viewer.run(CHANGES, ground):
         numbers = re.findall(r"\d+", color) if color.startswith("rgb") else [
@@ -129,8 +135,8 @@ def recorded_pair(tmp_path):
 
 def compiler_pair(tmp_path):
     """
-    Two runs of a compiler. In the second one a function has five times the samples and another a
-    tenth; a third one has the name of a copy that a compiler made (.constprop.0).
+    Two runs of a compiler. In the second run one function has five times the samples and another a
+    tenth; a third function has the name of a copy that a compiler made (.constprop.0).
     """
     runs = diffs.recorded("cc1plus", tmp_path)[:2]
     counts = {}
@@ -150,7 +156,10 @@ def compiler_pair(tmp_path):
 
 
 def made_pair(tmp_path):
-    """Cases with a rule for joining: compilers' copies, Rust hashes, unnamed code, recursion."""
+    """
+    Functions for which there is a rule for joining: compilers' copies, Rust hashes, unnamed code,
+    recursion.
+    """
     draw = random.Random(5)
     sides = []
     for side, factors in enumerate(({}, {"tenth": 4, "order": 0.2})):
@@ -166,7 +175,7 @@ def made_pair(tmp_path):
 
 
 def release_pair(tmp_path):
-    """Two releases with too few functions in common to compute a change common to all."""
+    """Two releases that have too few functions in common to compute a common change."""
     sides = ({"find_chain": 4000, "insert": 1600, "count": 900, "hash": 500, "main": 300},
              {"find_row": 3200, "update": 1300, "count": 500, "hash": 320, "main": 310})
     made = []
@@ -321,7 +330,7 @@ def test_who_leaves_meanwhile_has_left(compared):
     press(compared, "e", "v")
     compared.wait("document.querySelector('.compared').hidden && flamerun.total === 18706")
     settle(compared)
-    # The exchange that `e` began must not come after `v` has left the comparison.
+    # The exchange that the key `e` began must not happen after the key `v` has left the comparison.
     compared.run("return new Promise(done => setTimeout(done, 300))")
     assert fact(compared, "total") == 18706
     assert compared.run("return document.querySelector('.compared').hidden")
@@ -373,7 +382,10 @@ def test_where_workers_are_refused_the_page_does_it(viewer, pair):
 
 
 def test_many_stacks_are_joined_and_filtered(viewer, tmp_path):
-    """More than the page would do without a worker (FEW_STEPS in worker.js)."""
+    """
+    The comparison takes more steps than the page would make without a worker (FEW_STEPS in
+    worker.js).
+    """
     stacks = {f"f{i % 300};g{i % 700};h{i}": 1 + i % 3 for i in range(60000)}
     old = render(folded(stacks), tmp_path / "old.svg")
     new = render(folded({**stacks, "f0;more": 40000}), tmp_path / "new.svg")
@@ -389,7 +401,7 @@ def test_many_stacks_are_joined_and_filtered(viewer, tmp_path):
 # ---- files that are no picture, or damaged ---------------------------------------------------------
 
 def rewritten(picture, change):
-    """The picture with the data that change(bytes) makes of its own."""
+    """The picture with its data replaced by change(data)."""
     words = picture.read_text()
     pieces = re.findall(r"<piece[^>]*>([^<]*)</piece>", words)
     data = zlib.decompress(b"".join(map(base64.b64decode, pieces)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Colours for people who want more contrast, or who have chosen their own in the system."""
+"""Colours for people who need more contrast, or who have chosen their own colours in the system."""
 
 import time
 
@@ -30,7 +30,7 @@ def edge_and_fill(browser, name):
 
 
 def css_color(browser, name, part="color"):
-    """An element's computed colour, as numbers."""
+    """The computed colour of an element, as numbers."""
     return browser.run("""
         const parts = getComputedStyle(document.querySelector(arguments[0]))[arguments[1]];
         return parts.match(/[\\d.]+/g).map(Number)""", name, part)
@@ -52,7 +52,10 @@ def has_edges(browser):
 
 
 def comes(it_is_there):
-    """Wait for a condition: the browser may pass on a preference late. Returns whether it held."""
+    """
+    Wait for a condition, because the browser may pass on a preference late. Returns whether it
+    became true.
+    """
     end = time.monotonic() + PATIENCE_S
     while not it_is_there():
         if time.monotonic() > end:
@@ -117,9 +120,9 @@ def test_colors_follow_while_it_is_open(emulate):
     assert comes(lambda: edge_and_fill(browser, "Compile") == plain)
 
 
-# Functions so narrow that more than fifty share a pixel: a group left of `middle` and another right
-# of it, each drawn as one box. `needle` is above one of the left group; bottom-up, the functions of
-# both groups are callers' callers of `hay`.
+# Functions so narrow that more than fifty share a pixel: one group left of `middle` and one right
+# of it, each drawn as one box. `needle` is above a function of the left group. In bottom-up mode,
+# the functions of both groups are callers' callers of `hay`.
 SLIVERS = b"main;middle 60000\n" + b"".join(
     b"main;%s%04d;g%04d;%s 1\n" % (b"az"[i % 2:i % 2 + 1], i, i, b"needle" if i == 1234 else b"hay")
     for i in range(6000))

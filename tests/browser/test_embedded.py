@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Several pictures in one page: in frames all are interactive, pasted into it all stay static."""
+"""
+Several pictures in one page. In frames all are interactive; pasted into the page all stay static.
+"""
 
 import functools
 import http.server
@@ -59,7 +61,8 @@ def test_pasted_ones_stay_static_and_apart(browser, site):
     browser.wait("document.readyState === 'complete'")
     assert browser.run("return [document.querySelectorAll('canvas').length, !!window.flamerun?.boxes,"
                        "document.querySelectorAll('svg[role=img]').length]") == [0, False, 2]
-    # Each letter is drawn by a symbol of its own picture, not by one of the other picture.
+    # Each letter must be drawn by a symbol of its own picture, not by a symbol of the other
+    # picture.
     strangers = browser.run("""
         return [...document.querySelectorAll('use')].filter(one => {
             const name = one.getAttribute('xlink:href') || one.getAttribute('href');

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""After many events in one frame, the graph is drawn once and the URL is written once."""
+"""After many events in one animation frame, the graph is drawn once and the URL is written once."""
 
 from viewing import show
 
@@ -49,7 +49,10 @@ def test_the_url_is_written_when_typing_rests(viewer, known):
 
 
 def test_a_click_has_its_first_frame_to_itself(viewer, known):
-    """The graph is not drawn in that frame: the click's other changes to the page take long."""
+    """
+    The graph is not drawn in the frame of the click, because the click's other changes to the page
+    take long.
+    """
     show(viewer, known)
     viewer.run(COUNT)
     viewer.run("""

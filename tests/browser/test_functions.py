@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The viewer's functions that need no browser: node runs their tests, *.test.mjs."""
+"""The functions of the viewer that need no browser. node runs their tests, *.test.mjs."""
 
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Source lines of functions; inlined functions, which are drawn dashed and folded on request."""
+"""Source lines of functions, and inlined functions, which are drawn dashed and can be folded."""
 
 import pathlib
 import re
@@ -19,7 +19,9 @@ WORDS = ("words", "/src/prog/words.rs", 12)
 
 
 def draw(folder, *options):
-    """A picture of 1,000 samples: 900 in main, 600 of these in words, which is inlined in main."""
+    """
+    A picture of 1,000 samples: 900 in main, 600 of these in words, which is inlined into main.
+    """
     maker = Maker(("samples", "count"))
     maker.chain(1, MAIN, WORDS, ("split", "/lib/str.rs", 600))
     maker.chain(2, ("main", MAIN[1], 41), ("words", WORDS[1], 13))
@@ -45,7 +47,7 @@ def picture(tmp_path_factory):
 
 
 def dashed(picture):
-    """How many boxes are dashed in the static picture, which has all their edges in one path."""
+    """How many boxes are dashed in the static picture. All their edges are in one path."""
     paths = re.findall(r"<path[^>]*dasharray[^>]*>", picture.read_text("utf-8"))
     assert len(paths) <= 1
     return sum(len(re.findall("[mM]", re.search(r' d="([^"]*)"', path)[1])) for path in paths)
@@ -102,7 +104,7 @@ def test_inlined_boxes_are_folded_and_shown(inlined, picture):
     assert fact(inlined, "folded")
     assert shares(inlined) == {key: pytest.approx(share) for key, share in FOLDED.items()}
     assert inlined.run("return location.hash") == "#inlined=folded"
-    press(inlined, "b")  # self weight of main now includes functions inlined in it
+    press(inlined, "b")  # includes inlined functions
     assert shares(inlined)[1, "main"] == pytest.approx(.6)
     fragment = inlined.run("return location.hash")
     show(inlined, picture, fragment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All that can be done by keyboard, and the messages for screen readers."""
+"""Everything that can be done by keyboard, and the messages for screen readers."""
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_nothing_below_a_sheet_is_reached(viewer):
     assert not fact(viewer, "hovered")
     viewer.run("document.querySelector('.icicle').focus()")
     assert viewer.run("return document.activeElement.className") == "close"
-    viewer.pointer(*place, click=True)  # outside of the sheet closes it, and does nothing else
+    viewer.pointer(*place, click=True)  # a click outside the sheet closes it and does nothing else
     viewer.wait("!document.querySelector('.dialog')")
     assert fact(viewer, "zoomed").startswith("all")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The legend explains the colours in the picture; it opens by key or button, and in the sheet."""
+"""The legend explains the colours in the picture. It opens by key or button, and in the sheet."""
 
 import pytest
 

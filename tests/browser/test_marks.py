@@ -9,7 +9,7 @@ from marked import mark
 from viewing import box, click, fact, press, push, shares, show, text
 
 MARKS = [(1_000_000, "parse"), (2_000_000, "idle </script>"), (2_500_000, "compile")]
-# The known picture's nodes, numbered from 0: all main Compile emit strcmp write_out parse
+# The nodes of the known picture, numbered from 0: all main Compile emit strcmp write_out parse
 # read_token strcmp find start [unsampled]. These samples are not in order of time.
 SAMPLES = [(200_000, 11, 100), (1_000_000, 8, 100), (1_999_999, 7, 100), (1_200_000, 9, 100),
            (3_000_000, 4, 300), (2_600_000, 5, 200), (3_500_000, 2, 100)]
@@ -88,7 +88,7 @@ def test_by_keys_alone(marks):
     assert fact(marks, "total") == 300
     press(marks, "m")
     assert "parse" in marks.run("return document.activeElement.innerText")
-    press(marks, "Tab", "Enter")  # past `idle`, which has no samples and cannot be chosen
+    press(marks, "Tab", "Enter")  # this skips `idle`, which has no samples and cannot be chosen
     assert fact(marks, "total") == 600
     press(marks, "ArrowUp", "ArrowUp", "ArrowUp", "Enter")
     assert fact(marks, "zoomed") == "Compile"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Icicle, bottom-up and dark; the URL remembers them."""
+"""The modes icicle, bottom-up and dark. The URL remembers them."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from viewing import box, click, fact, press, pressed, push, shares, show, text
 
 @pytest.fixture
 def reopen(viewer, known):
-    """Open the known picture with a fragment, as from a link."""
+    """Open the known picture with a URL fragment, as a link does."""
     def one(fragment):
         viewer.open("about:blank")
         viewer.open(known.as_uri() + fragment)
@@ -45,7 +45,7 @@ def test_bottom_up(viewer, how):
                        (2, "start"): .1}.items():
         assert got[key] == pytest.approx(share, abs=1e-6), key
     assert sum(share for (row, _), share in got.items() if row == 1) == pytest.approx(1)
-    # The heaviest function is leftmost; its callers are above it.
+    # The heaviest function is leftmost. Its callers are above it.
     assert box(viewer, "strcmp")["left"] == box(viewer, "all")["left"]
     above = [b for b in fact(viewer, "boxes") if b["row"] == 2 and b["name"] == "emit"]
     assert min(b["left"] for b in above) == box(viewer, "strcmp")["left"]

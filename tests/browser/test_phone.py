@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""On a phone: the page is as wide as the screen, and fingers can do everything."""
+"""On a phone the page is as wide as the screen, and fingers can do everything."""
 
 import pytest
 

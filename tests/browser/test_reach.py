@@ -134,7 +134,7 @@ def test_paper_gets_all_rows_or_those_in_sight(viewer, tmp_path):
 
 
 def deep(tmp_path, levels):
-    """A picture of one stack with so many levels, and of a shallow one."""
+    """A picture of one stack with @levels levels and one shallow stack."""
     stack = ";".join(f"level_{i}" for i in range(levels))
     return render(f"{stack} 5\nshallow 5\n".encode(), tmp_path / "deep.svg")
 

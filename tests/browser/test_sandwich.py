@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sandwich: a function's callers above it and its callees below, of all its calls."""
+"""The sandwich view: a function's callers above it and its callees below it, for all its calls."""
 
 import pytest
 
@@ -11,7 +11,9 @@ from viewing import box, click, fact, middle, press, push, shares, show, text
 
 @pytest.fixture
 def emit(viewer, known):
-    """The sandwich of emit: 500 samples, called by Compile; it calls strcmp and write_out."""
+    """
+    The sandwich of emit: it has 500 samples, is called by Compile, and calls strcmp and write_out.
+    """
     show(viewer, known, "#view=sandwich&of=emit")
     return viewer
 
@@ -150,7 +152,8 @@ def test_links_without_the_function_or_of_another_run(viewer, known):
     show(viewer, known, "#view=sandwich&of=gone")
     assert "gone" in text(viewer, ".toast")
     assert viewer.run("return document.querySelector('.views [aria-pressed=true]').className") == "views-graph"
-    show(viewer, known, "#view=sandwich")  # no function named: it is of the one that costs most
+    # without a function, the view shows the one that costs most
+    show(viewer, known, "#view=sandwich")
     assert fact(viewer, "zoomed").startswith("strcmp: 400")
     show(viewer, known, "#focus=parse&view=sandwich&of=emit")
     assert "Not in this picture" in text(viewer, ".toast")

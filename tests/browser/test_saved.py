@@ -101,7 +101,7 @@ def menu(browser):
 
 
 def choose(browser, name, what):
-    """Choose @what from a box's menu, which the right mouse button opens."""
+    """Choose @what from the menu of a box, which the right mouse button opens."""
     x, y = middle(box(browser, name))
     browser.call("POST", "/actions", {"actions": [
         {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [

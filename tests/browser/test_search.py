@@ -11,7 +11,7 @@ WHERE = ("return [document.querySelector('.scroller').scrollTop,"
 
 
 def found(viewer):
-    """Wait for the end of the search, which may come long after the key."""
+    """Wait for the end of the search, which may come long after the key was pressed."""
     viewer.wait("!flamerun.searching")
 
 
@@ -160,7 +160,8 @@ def test_without_matches_there_is_no_next_one(viewer):
     assert fact(viewer, "selected") == ""
 
 
-# Tries all ways to divide a run of the letter a into groups: each letter more doubles the time.
+# The expression tries all ways to divide a row of letters "a" into groups, so each letter more
+# doubles the time.
 ENDLESS = "(a+)+$"
 
 
@@ -191,7 +192,7 @@ def test_a_search_without_end_is_given_up(viewer, letters, how):
 def test_what_is_typed_next_does_not_wait(viewer, letters):
     show(viewer, letters, "#search=(a%2B)%2B%24&regex")
     assert fact(viewer, "searching")
-    # By the page's own clock, as a busy machine may be slow to send keys.
+    # Measure by the page's own clock, because a busy machine may be slow to send keys.
     viewer.run("""addEventListener('input', () => (window.typed = performance.now(), window.found = 0), true);
         setInterval(() => window.typed && !flamerun.searching && (window.found ||= performance.now()), 5)""")
     viewer.keys("/", *"^b")

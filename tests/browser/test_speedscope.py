@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Files for speedscope, as it shows them: threads, their totals, functions, order of stacks."""
+"""
+Files for speedscope, as speedscope shows them: threads, their totals, functions, and the order of
+stacks.
+"""
 
 import contextlib
 import functools
@@ -17,7 +20,7 @@ from marked import mark
 
 SPEEDSCOPE = ROOT / "build" / "node_modules" / "speedscope" / "dist" / "release"
 NS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
-# Samples of conftest.KNOWN: (us, node, weight, thread). test_marks.py lists the nodes' numbers.
+# The samples of conftest.KNOWN: (us, node, weight, thread). test_marks.py lists the nodes' numbers.
 COMPILE, EMIT_STRCMP, WRITE_OUT, READ_TOKEN, TOKEN_STRCMP, FIND, UNSAMPLED = 2, 4, 5, 7, 8, 9, 11
 SAMPLES = [(5, COMPILE, 100, 1), (10, EMIT_STRCMP, 150, 0), (15, TOKEN_STRCMP, 100, 1),
            (16, READ_TOKEN, 100, 1), (17, FIND, 100, 1), (20, WRITE_OUT, 200, 0),
@@ -67,14 +70,14 @@ def show(browser, url, name):
 
 
 def thread(browser):
-    """The thread that the page shows: its name, its number, and how many there are."""
+    """The thread that the page shows: its name, its number, and how many threads there are."""
     return re.fullmatch(r"(.*) \((\d+)/(\d+)\)", browser.run(
         "return document.body.innerText.split('\\n').find(line => /\\(\\d+\\/\\d+\\)$/.test(line))")
     ).groups()
 
 
 def table(browser):
-    """(total, self) in milliseconds by function, as the table of the page has them."""
+    """{function: (total, self) in milliseconds}, as the table on the page has them."""
     def milliseconds(cell):
         number, unit = re.match(r"([\d.]+)(\D+) \(", cell).groups()
         return float(number) * NS[unit] / 1e6
@@ -91,7 +94,8 @@ def test_threads_have_their_functions(browser, known, site):
     flamerun("render", folder / "in.svg", "-o", folder / "run.speedscope.json", "--title", "The title")
     show(browser, url, "run.speedscope.json")
     assert browser.run("return document.title") == "The title - speedscope"
-    # The heaviest thread is shown first. Its table is so short that all rows exist at once.
+    # The heaviest thread is shown first. Its table is so short that all rows exist at the same
+    # time.
     assert thread(browser) == (THREADS[0], "1", "2")
     assert table(browser) == EXPECTED[THREADS[0]]
     browser.keys("n")
@@ -101,7 +105,7 @@ def test_threads_have_their_functions(browser, known, site):
     found = {one["name"]: [
         (data["shared"]["frames"][stack[-1]]["name"], weight)
         for stack, weight in zip(one["samples"], one["weights"])] for one in data["profiles"]}
-    # In order of time, which here is the order of neither the weights nor the stacks.
+    # The order of time, which here differs from the order of the weights and of the stacks.
     assert found == {THREADS[0]: [("strcmp", 150e6), ("write_out", 200e6), ("strcmp", 150e6)],
                      THREADS[1]: [(name, 100e6) for name in (
                          "Compile", "strcmp", "read_token", "std::map<Key, Value>::find",
@@ -112,8 +116,8 @@ def event(kind, frame, at):
     return {"type": kind, "frame": frame, "at": at}
 
 
-# A file as other programs write it: functions entered and left, fractions, a start other than 0,
-# and idle time.
+# A file as other programs write it: functions are entered and left, with fractions, a start other
+# than 0, and idle time.
 FOREIGN = {
     "$schema": "https://www.speedscope.app/file-format-schema.json",
     "shared": {"frames": [{"name": "main"}, {"name": "work", "file": "a.c", "line": 3},
@@ -144,5 +148,5 @@ def test_what_others_wrote_weighs_the_same(browser, site, number):
     theirs = table(browser)
     assert {name.strip() for name in ours} == set(theirs)
     for name, weights in ours.items():
-        # As exact as the digits that the page shows.
+        # The comparison is as exact as the digits that the page shows.
         assert theirs[name.strip()] == pytest.approx(weights, rel=0.005, abs=0.00001), name

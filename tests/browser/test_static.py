@@ -73,8 +73,8 @@ def test_deep_graph_scrolls_from_its_root(browser, tmp_path):
     browser.wait("flamerun.boxes.some(b => b.row === 5000)")
 
 
-# The fraction of pixels that differ clearly between two images, the first one scaled to the size of
-# the second; and the fraction that is clearly not white.
+# Return the fraction of pixels that differ clearly between two images, the first one scaled to the
+# size of the second, and the fraction of pixels that are clearly not white.
 COMPARE = """
 return (async (...inputs) => {
 const load = async url => {
@@ -110,13 +110,13 @@ def data_url(path):
 
 
 def deep_stacks():
-    """Stacks with so many labels that they are not drawn as outlines, but as native text."""
+    """Stacks with so many labels that they are not drawn as outlines but as native text."""
     return b"".join(b";".join(b"quite_a_long_function_name_%d_%d" % (j, k) for k in range(130))
                     + b" 2000\n" for j in range(6))
 
 
 def many_stacks(leaves):
-    """@leaves stacks, each of which ends in a function of its own with a long name."""
+    """@leaves stacks, each of which ends in its own function with a long name."""
     return b"".join(b"main;caller_%02d;function_with_a_name_%04d %d\n" % (i % 20, i, 5 + i % 7)
                     for i in range(leaves))
 
@@ -146,7 +146,7 @@ def policy_of_this_script(picture):
 
 @pytest.fixture
 def server(known):
-    """Serve the known picture; the path decides with which content security policy."""
+    """Serve the known picture. The path determines the content security policy."""
     policies = {"/none.svg": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
                 "/self.svg": "script-src 'self'", "/free.svg": None,
                 "/inline.svg": "default-src 'none'; script-src 'unsafe-inline'; "
@@ -178,7 +178,9 @@ def test_where_inline_scripts_may_run_it_is_interactive(browser, server, path):
 
 
 def test_nothing_of_the_static_picture_is_laid_out(viewer):
-    """Each element has `display: none`, as Chromium lays out the elements in a `g` that has it."""
+    """
+    Each element has `display: none`, as Chromium computes for the elements in a `g` that has it.
+    """
     displays = viewer.run("return [...document.querySelectorAll('#flamerun-static *')]"
                           ".map(each => getComputedStyle(each).display)")
     assert len(displays) > 10 and set(displays) == {"none"}
@@ -208,7 +210,7 @@ def test_damaged_data_leaves_the_static_picture(browser, known, tmp_path, damage
     damaged.write_text(damage(known.read_text()))
     assert damaged.read_text() != known.read_text()
     browser.open(damaged.as_uri())
-    browser.wait(f"{STATIC} && {WHY}")  # the static picture is hidden until the damage is found
+    browser.wait(f"{STATIC} && {WHY}")  # the static picture stays hidden until the damage is found
     place = browser.run("""const line = document.querySelector('.flamerun-why')
         .getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
         return [line.left, line.right, line.bottom, all.right, all.bottom,

@@ -8,7 +8,7 @@ from marked import mark
 from viewing import fact, press, push, show, text
 
 MARKS = [(500_000, "begin <b>"), (2_000_000, "middle")]
-# A weight of 2 each 10 ms, in six nodes one after the other; test_marks.py lists the nodes.
+# A weight of 2 every 10 ms, in six nodes one after the other. test_marks.py lists the nodes.
 SAMPLES = [(10_000 * i, (4, 5, 7, 8, 9, 11)[i * 6 // 401], 2) for i in range(401)]
 LONG = [(100_000 * i, (4, 5)[i // 600 % 2], 20) for i in range(1201)]
 CHIPS = "return [...document.querySelectorAll('.chip')].map(c => c.textContent)"
@@ -27,8 +27,8 @@ def long(known, tmp_path_factory):
 
 def with_threads(picture, output, threads, of_sample):
     """
-    A copy in which sample i is of thread of_sample(i), an index in @threads [(name, process)], of
-    which there are fewer than 128.
+    Make a copy of a picture in which sample i belongs to thread of_sample(i), an index in @threads
+    [(name, process)]. There must be fewer than 128 threads.
     """
     svg = picture.read_text("utf-8")
     columns = marked.unpack(marked.PIECE.search(svg)[2])
@@ -89,7 +89,7 @@ def drop(browser):
 
 
 def chosen(browser):
-    """The chosen range's edges in seconds, as the link has them; None without a range."""
+    """The edges of the chosen range in seconds, as the link has them; None without a range."""
     fragment = browser.run("return location.hash")
     times = [part[5:] for part in fragment.lstrip("#").split("&") if part.startswith("time=")]
     return [float(one) if one else None for one in times[0].split("-")] if times else None
@@ -100,7 +100,10 @@ def settled(browser):
 
 
 def entered(browser):
-    """How many entries the page has added to the history: history.length stops at 50."""
+    """
+    How many entries the page has added to the history. history.length cannot be used, because it
+    stops at 50.
+    """
     return browser.run("""
         if (window.entered === undefined) {
             const push = history.pushState;
@@ -299,7 +302,7 @@ def test_by_a_finger(viewer, timed):
         viewer.touch([at(viewer, 1), at(viewer, 1.5), at(viewer, 2)])
         viewer.wait("location.hash.includes('time=')")
         assert chosen(viewer) == [pytest.approx(1, abs=.03), pytest.approx(2, abs=.03)]
-        # A finger 12 pixels beside an edge still drags the edge.
+        # A finger 12 pixels beside an edge must still drag the edge.
         x, y = at(viewer, 2)
         viewer.touch([(x + 12, y), at(viewer, 2.5), at(viewer, 3)])
         viewer.wait("flamerun.total > 350")
@@ -337,7 +340,8 @@ def test_lanes(viewer, threaded):
 
 
 def test_lanes_of_threads_have_one_scale(viewer, known, tmp_path):
-    # In each millisecond one thread is on a CPU all of the time, the other a quarter of it.
+    # In each millisecond one thread is on a CPU all of the time, the other thread for a quarter of
+    # it.
     samples = [(1000 * i, 4, weight, thread) for i in range(4001) for thread, weight in ((0, 4), (1, 1))]
     show(viewer, mark(known, tmp_path / "two.svg", [], samples, ["busy (1/1)", "idler (1/2)"], 250_000),
          "#strip=lanes")

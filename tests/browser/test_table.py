@@ -12,7 +12,7 @@ BY_SELF = ["strcmp", "write_out", "Compile", "read_token", "[unsampled]",
 
 
 def rows(browser):
-    """The cells of the rows that exist, in order, with plain spaces for narrow ones."""
+    """The cells of the rows that exist, in order, with plain spaces instead of narrow ones."""
     return browser.run("""return [...document.querySelectorAll('.rows .row')].map(row =>
         [...row.children].map(cell => cell.textContent.replace(/\u202f/g, ' ')))""")
 
@@ -32,7 +32,9 @@ def open_table(browser):
 
 
 def active(browser):
-    """The row with the focus: [name, whether it is selected]; another element: [its tag, '']."""
+    """
+    If a row has the focus: [its name, whether it is selected]; for another element: [its tag, ''].
+    """
     return browser.run("""const at = document.activeElement;
         return at.getAttribute('role') === 'row'
             ? [at.firstChild.textContent, at.getAttribute('aria-selected')] : [at.localName, '']""")
@@ -200,7 +202,7 @@ def test_of_many_rows_those_in_sight_are_made(viewer, tmp_path):
     assert names(viewer)[0] == "function_99999" and len(rows(viewer)) < 80
     press(viewer, "End", "ArrowUp")
     assert active(viewer) == ["function_0", "true"] and len(rows(viewer)) < 80
-    # The row with the focus stays, however far one scrolls away from it.
+    # The row with the focus stays, however far away the table is scrolled.
     viewer.run("document.querySelector('.table').scrollTop = 0")
     viewer.wait("document.querySelector('.rows .row').textContent.startsWith('function_99999')")
     assert active(viewer) == ["function_0", "true"]

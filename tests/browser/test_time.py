@@ -15,12 +15,12 @@ PERIOD_US = 10_000
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory):
     """
-    The first worker has 100 ms of Compile until 0.2 s, then a pause, 50 ms each of emit, parse and
-    emit until 0.6 s, a pause, and 100 ms of parse until 1 s. The other threads do less.
+    In this picture the first worker has 100 ms of Compile until 0.2 s, a pause, 50 ms each of emit,
+    parse and emit until 0.6 s, a pause, and 100 ms of parse until 1 s. The other threads do less.
     """
     folder = tmp_path_factory.mktemp("timed")
     picture = render(b"main;Compile 10\nmain;emit 10\nmain;parse;read 10\n", folder / "known.svg")
-    # Node numbers in the file: main 1, Compile 2, emit 3, parse 4, read 5.
+    # Numbers of the nodes in the file: main 1, Compile 2, emit 3, parse 4, read 5.
     run = [(200_000, 2, 10, 1), (500_000, 3, 5, 1), (550_000, 5, 5, 1), (600_000, 3, 5, 1),
            (1_000_000, 5, 10, 1)]
     others = [(300_000, 2, 3, 0), (700_000, 5, 2, 2), (800_000, 3, 1, 3)]
@@ -29,7 +29,10 @@ def timed(tmp_path_factory):
 
 
 def boxes(viewer):
-    """The boxes above the root: [(row, name, from, to)], from and to as shares of its width."""
+    """
+    The boxes above the root: [(row, name, from, to)], where from and to are fractions of the root's
+    width.
+    """
     found = viewer.run("return flamerun.boxes")
     root = next(b for b in found if b["row"] == 0)
     width = root["right"] - root["left"]
@@ -38,7 +41,7 @@ def boxes(viewer):
 
 
 def choose(viewer, number):
-    """Choose a thread by keys: @number further down in the list."""
+    """Choose a thread by keys: the one that is @number further down in the list."""
     viewer.run("document.querySelector('.timeline select').focus()")
     for _ in range(number):
         viewer.keys("ArrowDown")
@@ -101,7 +104,7 @@ def test_another_thread_is_chosen_by_keys_and_by_a_link(viewer, timed):
     viewer.wait("flamerun.boxes[0].name.startsWith('worker (7/8)')")
     show(viewer, timed, "#view=time&of=worker (7%2F9)")
     assert fact(viewer, "zoomed").startswith("worker (7/9)")
-    # In a link from another run the thread's numbers differ: the name decides.
+    # In a link from another run the thread's numbers differ, so the name decides.
     show(viewer, timed, "#view=time&of=main (1%2F1)")
     assert fact(viewer, "zoomed").startswith("main (7/7)")
     show(viewer, timed, "#view=time&of=nobody")

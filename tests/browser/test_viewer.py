@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The picture in a browser: boxes, zoom, tooltips, windows that change their size."""
+"""The picture in a browser: boxes, zoom, tooltips, and windows that change their size."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_zoom_moves_unless_motion_is_unwanted(viewer):
         seen = len(set(viewer.run("return window.flamerun_frames")))
         press(viewer, "Escape")
         return seen
-    # A busy machine may show only the end of a zoom.
+    # A busy machine may show only the end of a zoom's animation.
     assert any(places() > 3 for _ in range(20))
     viewer.media(prefers_reduced_motion="reduce")
     assert places() <= 2
@@ -113,7 +113,7 @@ def test_nothing_is_loaded_from_elsewhere(viewer):
 
 @pytest.mark.parametrize("rows", (10, 200))
 def test_the_first_picture_is_drawn_once(viewer, tmp_path, rows):
-    """The canvas is painted once, also if the page must scroll to the root of many rows."""
+    """The canvas is painted once, also if the page must scroll to the root below many rows."""
     stack = ";".join(f"f{row}" for row in range(rows))
     picture = render(f"{stack} 10\n".encode(), tmp_path / "stack.svg")
     counts = viewer.cdp("Page.addScriptToEvaluateOnNewDocument", source="""

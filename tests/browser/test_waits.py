@@ -17,21 +17,21 @@ from pprof import Maker  # noqa: E402
 MS = 1000000
 FUNCTIONS = ["main", "work", "load", "start", "pool", "[futex]", "[read: pipe]", "[no CPU]",
              "[futex: held by load]", "[futex: held by std::map::find]"]
-#        stack, kind of wait, ms on a CPU, waiting, ready
+# stack, kind of wait, ms on a CPU, ms waiting, ms ready
 MAIN = [("main work", "", 100, 0, 0), ("main work [futex]", "lock", 0, 200, 0),
         ("main load [read: pipe]", "io", 0, 300, 0), ("main [no CPU]", "", 0, 0, 50)]
 POOL = [("start pool [futex]", "lock", 0, 1000, 0)]
 
 
 def draw(output, threads, *options):
-    """Draw a picture of @threads, each a list of stacks like MAIN."""
+    """Draw a picture of @threads, each of which is a list of stacks like MAIN."""
     maker = Maker(("samples", "count"), ("cpu", "nanoseconds"), ("wait", "nanoseconds"),
                   ("runnable", "nanoseconds"))
     for ident, name in enumerate(FUNCTIONS, 1):
         maker.function(ident, name)
     for number, stacks in enumerate(threads):
         for stack, kind, cpu, wait, ready in stacks:
-            # Names in brackets have blanks in them.
+            # Names in brackets contain blanks.
             names = re.findall(r"\[.*?\]|\S+", stack)
             labels = {"thread": f"t (1/{number})", **({"wait": kind} if kind else {})}
             maker.sample([FUNCTIONS.index(name) + 1 for name in reversed(names)],
@@ -60,7 +60,7 @@ def names(browser):
 
 
 def spans(browser):
-    """The milliseconds that each box stands for, by name."""
+    """{name of a box: the milliseconds that it stands for}"""
     total = fact(browser, "total")
     return {name: round(share * total) for (_, name), share in shares(browser).items()}
 
@@ -78,7 +78,7 @@ def test_w_goes_through_the_times(waits):
             ("both", BOTH, "all: 2.65 s of CPU and waiting time"),
             ("cpu", CPU, "all: 100 samples, 100 ms of CPU time")]:
         assert fact(waits, "times") == times
-        # Boxes end on whole pixels: a box may be a pixel of 1232 too wide or too narrow.
+        # Boxes end on whole pixels, so a box may be one pixel (of 1232) too wide or too narrow.
         assert spans(waits) == {name: pytest.approx(ms, abs=3) for name, ms in boxes.items()}
         assert box(waits, "all", 0)["name"].replace("\u202f", " ") == label
         assert [pressed(waits, f".times button:nth-child({n})") for n in (1, 2, 3)] == [
@@ -141,7 +141,7 @@ def test_idle_threads_are_one_box_that_opens(waits):
     press(waits, "w")
     assert "pool" not in names(waits)
     idle = box(waits, "[idle")
-    # Above the folded box there is nothing to point at.
+    # Above the folded box there must be nothing to point at.
     waits.pointer((idle["left"] + idle["right"]) / 2, idle["top"] - idle["height"] / 2)
     assert fact(waits, "hovered") == ""
     click(waits, "[idle")
@@ -207,8 +207,8 @@ def test_a_box_tells_its_time_in_system_calls(viewer, tmp_path):
     assert not viewer.run("return document.querySelector('.tooltip .parts')")
 
 
-# `work` waits for a lock: 650 ms while `load` holds it, 200 ms while std::map::find does, 150 ms
-# without a known holder. `load` waits for locks without known holders only.
+# `work` waits for a lock: 650 ms while `load` holds it, 200 ms while std::map::find holds it, 150
+# ms without a known holder. `load` waits only for locks without known holders.
 LOCKS = [("main work [futex: held by load]", "lock", 0, 650, 0),
          ("main work [futex: held by std::map::find]", "lock", 0, 200, 0),
          ("main work [futex]", "lock", 0, 150, 0), ("main load [futex]", "lock", 0, 500, 0),
@@ -226,7 +226,7 @@ def test_a_box_tells_who_had_its_locks(viewer, tmp_path):
     assert parts(viewer, "load") == [["CPU", "100 ms"], ["lock", "500 ms"]]
     assert viewer.run("return document.querySelector('.tooltip .holders')") is None
     assert box(viewer, "[futex: held by load]")
-    # Bottom-up, the lock has a box for each holder.
+    # In bottom-up mode, the lock has a box for each holder.
     press(viewer, "b")
     assert parts(viewer, "[futex: held by load]") == [["lock", "650 ms"]]
     assert text(viewer, ".tooltip .holders") == "Locks held by load 100 %"
@@ -275,7 +275,7 @@ def test_a_phone_has_room(viewer, picture):
 
 
 def test_kinds_have_one_name():
-    """The static picture and the viewer name the kinds of wait alike, in the same order."""
+    """The static picture and the viewer must name the kinds of wait alike, in the same order."""
     drawn = re.search(r"palette_waits\[PALETTE_WAITS\] = \{(.*?)\};",
                       (ROOT / "render" / "palette.c").read_text(), re.S)[1]
     viewed = re.search(r"WAIT_KINDS = new Map\(\[(.*?)\]\);",

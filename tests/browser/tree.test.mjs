@@ -13,7 +13,9 @@ const STACKS = {
 	'main;compile;emit;cmp': 300, 'main;compile;emit;write': 200, 'main;compile': 100, 'start;x': 100,
 };
 
-/** All stacks of a tree, by their names, with the weight of samples that ended in them. */
+/**
+ * Return all stacks of a tree, by their names, with the weight of the samples that ended in them.
+ */
 function stacksOf({tree, frames}, selfOf) {
 	const stacks = {};
 	const visit = (node, path) => {
@@ -173,7 +175,8 @@ test('a tree without some frames has the other stacks, their weight and order', 
 		small.self[0] = 0;
 		assert.deepEqual(sorted(stacksOf({tree: small, frames}, (one, node) => one.self[node])),
 			sorted(wanted));
-		// Nodes are in depth-first order; a node's children have different frames, in order.
+		// Nodes are in depth-first order. The children of a node have different frames, in
+		// order.
 		for (let node = 1; node < small.nodes; node++)
 			assert.ok(node - 1 === small.parent[node] ||
 				pathTo(small, node - 1).includes(small.parent[node]) || !small.parent[node]);

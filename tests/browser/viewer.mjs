@@ -24,7 +24,9 @@ export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, frameTotals
 
 import {buildTree, pathTo} from '../../share/viewer/tree.js';
 
-/** Returns a function for random numbers below `most`, the same ones for the same seed. */
+/**
+ * Returns a function that returns random numbers below `most`. An equal seed gives equal numbers.
+ */
 export function randomOf(seed) {
 	return most => {
 		seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -32,7 +34,10 @@ export function randomOf(seed) {
 	};
 }
 
-/** A tree of stacks, such as {'a;b': 3}. Frames are numbered in order of names, as are siblings. */
+/**
+ * Make a tree of stacks such as {'a;b': 3}. Frames are numbered in order of their names, and so are
+ * siblings.
+ */
 export function treeOf(stacks) {
 	const frames = [...new Set(Object.keys(stacks).flatMap(stack => stack.split(';')))].sort();
 	const root = {self: 0, children: new Map()};
@@ -64,7 +69,10 @@ export function treeOf(stacks) {
 /** Kinds of the frames that tests use. */
 const KINDS = {'[w]': 7, 'f': 6, '[idle]': 9};
 
-/** The profile of a file with the samples [{stack, us, thread, weight, kind}], in order of time. */
+/**
+ * Return the profile of a file that has the samples [{stack, us, thread, weight, kind}], in order
+ * of time.
+ */
 export function profileOf(raw, {tickUs = 1, moduleOf = {}, ...facts}) {
 	const stacks = {};
 	for (const {stack, weight} of raw)
@@ -82,7 +90,7 @@ export function profileOf(raw, {tickUs = 1, moduleOf = {}, ...facts}) {
 			kind: Uint8Array.from(raw, one => one.kind || 0)}, ...facts};
 }
 
-/** Random stacks that share prefixes and suffixes, and have recursion. */
+/** Return random stacks that share prefixes and suffixes and have recursion. */
 export function randomStacks(seed, count) {
 	const stacks = {};
 	const random = randomOf(seed);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Helpers to read the viewer's state, and to point, click and press keys in it."""
+"""Functions that read the viewer's state, and that point, click and press keys in it."""
 
 import contextlib
 import http.server
@@ -9,8 +9,8 @@ import threading
 @contextlib.contextmanager
 def serve(picture, policies):
     """
-    Serve a picture over http at the paths in @policies, each with its content security policy (or
-    None for no policy). Yields the URL up to the path.
+    Serve a picture over http at the paths in @policies, each with its content security policy (None
+    for no policy). Yields the URL without the path.
     """
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -31,7 +31,7 @@ def serve(picture, policies):
 
 
 def show(viewer, picture, fragment=""):
-    """Load a picture anew, even if only the URL's fragment differs."""
+    """Load a picture anew, even if only the fragment of the URL differs."""
     viewer.open("about:blank")
     viewer.open(picture.as_uri() + fragment)
     viewer.wait("window.flamerun")
@@ -56,14 +56,14 @@ def click(browser, name, row=None):
 
 
 def shares(browser):
-    """The width of each box as a share of the root's width, by (row, name)."""
+    """{(row, name): width of the box as a fraction of the root's width}"""
     boxes = browser.run("return flamerun.boxes")
     whole = next(b["right"] - b["left"] for b in boxes if b["row"] == 0)
     return {(b["row"], b["name"]): (b["right"] - b["left"]) / whole for b in boxes if b["row"]}
 
 
 def pixel(browser, x, y):
-    """The canvas's colour [red, green, blue, alpha] at a point of the window."""
+    """The colour [red, green, blue, alpha] of the canvas at a point of the window."""
     return browser.run("""
         const canvas = document.querySelector('canvas'), area = canvas.getBoundingClientRect();
         const ratio = canvas.width / area.width;
@@ -72,7 +72,7 @@ def pixel(browser, x, y):
 
 
 def text(browser, selector):
-    """An element's text, with plain spaces for narrow ones."""
+    """The text of an element, with plain spaces instead of narrow ones."""
     return browser.run("return document.querySelector(arguments[0]).innerText",
                        selector).replace("\u202f", " ")
 
@@ -91,7 +91,7 @@ def push(browser, selector):
     browser.wait("!flamerun.animating")
 
 
-# Facts that can be read from the page; the object `flamerun` has only those that cannot.
+# Facts that can be read from the page. The object `flamerun` has only facts that cannot.
 SEEN = {"bottomUp": "document.querySelector('.bottom-up').getAttribute('aria-pressed') === 'true'",
         "icicle": "document.querySelector('.icicle').getAttribute('aria-pressed') === 'true'",
         "times": "document.querySelector('.times [aria-pressed=true]').className.replace('times-', '')",

@@ -3,8 +3,8 @@
 A headless Chromium, driven through chromedriver's HTTP interface (W3C WebDriver) without a library.
 
 Windows, fingers, the wheel and the clipboard are methods of Browser, so that tests need not use
-DevTools themselves. Firefox has the same methods through Marionette; if it cannot do what a method
-asks for, the test is skipped.
+DevTools themselves. Firefox has the same methods through Marionette. If Firefox cannot do what a
+method requires, the test is skipped.
 """
 
 import base64
@@ -24,7 +24,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--remote-debugging-pipe",  # needs no name service, and no port
 ]
-# Chromium without a desktop's windows: the tests take two thirds of the time with it.
+# Chromium without a desktop's windows, with which the tests take two thirds of the time.
 SHELL = os.environ.get("BROWSER") != "chromium" and shutil.which("chromium-headless-shell")
 PATIENCE_S = 60  # with a browser that hangs; a busy machine may need much of it
 # https://www.w3.org/TR/webdriver2/#keyboard-actions
@@ -41,7 +41,7 @@ def _free_port():
 
 
 class Browser:
-    """A browser with a fresh profile, as a context manager."""
+    """A browser with a new profile, as a context manager."""
 
     def __init__(self, *flags, width=1280, height=900, scripts=True, is_whole=False):
         self.data = tempfile.mkdtemp(prefix="flamerun-chromium-")
@@ -81,7 +81,7 @@ class Browser:
             shutil.rmtree(self.data, ignore_errors=True)
 
     def _shell(self):
-        """A script that starts the shell with a page: chromedriver waits for one."""
+        """Make a script that starts the shell with a page, because chromedriver waits for one."""
         command = pathlib.Path(self.data) / "shell"
         command.write_text(f'#!/bin/sh\nexec {SHELL} "$@" about:blank\n')
         command.chmod(0o755)
@@ -115,7 +115,7 @@ class Browser:
         self.call("POST", "/url", {"url": url})
 
     def run(self, script, *arguments):
-        """Run a script in the page. Returns the value of its `return`."""
+        """Run a script in the page. Returns the value of the script's `return`."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, expression, seconds=PATIENCE_S):
@@ -137,7 +137,10 @@ class Browser:
              "actions": actions}]})
 
     def keys(self, *keys):
-        """Press keys one after the other; in "Shift+Enter" the first one is held for the second."""
+        """
+        Press keys one after the other. In "Shift+Enter" the first key is held while the second is
+        pressed.
+        """
         actions = []
         for key in keys:
             held = [KEYS.get(one, one) for one in (key.split("+") if len(key) > 1 else [key])]
@@ -151,7 +154,10 @@ class Browser:
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def touch(self, *fingers):
-        """Touch with fingers: each goes down at the first of its points (x, y) and moves on."""
+        """
+        Touch with fingers. Each goes down at the first of its points (x, y) and moves on to the
+        others.
+        """
         self.call("POST", "/actions", {"actions": [
             {"type": "pointer", "id": f"finger{i}", "parameters": {"pointerType": "touch"},
              "actions": [{"type": "pointerMove", "x": round(path[0][0]), "y": round(path[0][1]),
@@ -174,7 +180,7 @@ class Browser:
                               "deltaY": down, "duration": 0, "origin": "viewport"}]}]})
 
     def fingers(self, has):
-        """Let the page have a screen that can be touched, or not."""
+        """Let the page have a touch screen, or none."""
         self.cdp("Emulation.setTouchEmulationEnabled", enabled=has,
                  **({"maxTouchPoints": 2} if has else {}))
 
@@ -182,12 +188,14 @@ class Browser:
         self.call("POST", "/window/rect", {"width": width, "height": height})
 
     def viewport(self, width, height, ratio=1):
-        """Give the page so many CSS pixels of `ratio` device pixels each, until resize_back()."""
+        """
+        Give the page this number of CSS pixels, each of `ratio` device pixels, until resize_back().
+        """
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=ratio, mobile=False)
 
     def phone(self, width, height):
-        """Give the page a phone's touch screen of so many CSS pixels, until desk()."""
+        """Give the page a phone's touch screen of this number of CSS pixels, until desk()."""
         self.fingers(True)
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=2, mobile=True)
@@ -207,7 +215,7 @@ class Browser:
             self.cdp("Browser.resetPermissions")
 
     def media(self, **features):
-        """Emulate media features: media(prefers_color_scheme="dark")."""
+        """Emulate media features, e.g. media(prefers_color_scheme="dark")."""
         self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
             "features": [{"name": name.replace("_", "-"), "value": value}
                          for name, value in features.items()]}})

@@ -50,7 +50,9 @@ test('labels', () => {
 	assert.equal(whole.fit('map<int>::at', 60), 'map<\u2026>::at');
 });
 
-/** The lines of a table of cases that the tests of the static picture also read. */
+/**
+ * Return the lines of a table of test cases. The tests of the static picture read the same table.
+ */
 function casesOf(table) {
 	const lines = readFileSync(new URL(`../${table}.tsv`, import.meta.url), 'utf8').split('\n')
 		.filter(line => line && !line.startsWith('#'));
@@ -147,7 +149,8 @@ test('a way leads to the same names in another tree, as far as that has them', (
 	assert.deepEqual(end(here, wayOf(names)), ['c', 4, 0]);
 	assert.deepEqual(end(there, wayOf(names)), ['b', 3, 1]);
 	assert.deepEqual(end(there, wayOf(['x', 'a'])), [0, 0, 2]);
-	// Too deep for a link with all levels: missing ones are followed through single children.
+	// The stack is too deep for a link with all levels: missing levels are followed through
+	// single children.
 	const deep = Array.from({length: 1000}, (_, i) => `f${i}`);
 	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, 'f0;x': 1}), wayOf(deep)), ['f999', 1000, 0]);
 	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, [deep.slice(0, 500).join(';') + ';x']: 1}),
@@ -173,8 +176,8 @@ test('lines are told by file name, number and share of the function', () => {
 		{place: 'a.c:12', file: '/src/a.c', self: 1, total: 30, share: '75.0\u202f%'},
 		{place: '?', file: '', self: 2, total: 20, share: '50.0\u202f%'},
 		{place: 'b/:7', file: 'b/', self: 3, total: 10, share: '25.0\u202f%'}]});
-	// By the times that are shown: the heaviest line comes first, lines without such time are
-	// left out.
+	// Lines are sorted by the times that are shown: the heaviest line comes first, and lines
+	// without such time are left out.
 	assert.deepEqual(linesOf({...state, times: 'cpu'}, 1).lines.map(({place, total, self}) =>
 		[place, total, self]), [['?', 20, 2], ['a.c:12', 4, 1]]);
 	assert.deepEqual(linesOf({...state, times: 'waits'}, 1).lines.map(({place, total, self}) =>
@@ -186,7 +189,7 @@ test('lines are told by file name, number and share of the function', () => {
 test('no key is listed twice', () => {
 	const keys = KEYS.flatMap(([shown]) => shown.split(' '));
 	assert.equal(new Set(keys).size, keys.length);
-	// Each key has an action, except Ctrl+F and the keys of the search field's buttons.
+	// Each key must have an action, except Ctrl+F and the keys of the search field's buttons.
 	for (const [shown, , actions] of KEYS)
 		assert.equal(actions.split(' ').length, shown.split(' ').length - /Ctrl|Alt/.test(shown));
 });

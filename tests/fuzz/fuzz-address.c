@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse any bytes as the address of a store and as a time, and make an SQL literal of them. The
- * literal, read as a server reads it, must give the same text and end where the text ends.
+ * Parse any bytes as the address of a store and as a time, and make an SQL literal of them. If the
+ * literal is read as a server reads it, the result must be the same text, and the literal must end
+ * where the text ends.
  */
 #include <stdint.h>
 #include <stdlib.h>

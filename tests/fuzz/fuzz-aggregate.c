@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Feed the aggregator with what a program can write into the arena: a ring with any content, head
- * and tail, control records of any kind, batches that change after they were checked. The profile
- * must stay such that it can be read, merged and written.
+ * Feed the aggregator with everything that a program can write into the arena: a ring with any
+ * content, head and tail, control records of any kind, and batches that change after they were
+ * checked. The profile must stay valid, so that it can be read, merged and written.
  *
  * Input: 16 bytes of ring positions, 2 bytes length of the control records, the control records,
  * the bytes of two blocks.
@@ -42,7 +42,7 @@ static void ring_drain(struct flameprof_profile *profile)
 	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
 	queue_drain(&queue, UINT64_MAX);
 	while ((item = queue_pop(&queue))) {
-		/* The host can overwrite the copied batch, too. */
+		/* A host program can also overwrite the copied batch. */
 		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
 		store_add_batch(profile, item->batch, &result);
 		queue_free_batch(&queue, item);
@@ -63,7 +63,7 @@ static void read_all(const struct flameprof_profile *profile)
 			abort();
 }
 
-/* Make the ring end after @size bytes. An odd position is used as it is instead. */
+/* Make the ring end after @size bytes. If a position is odd, use it unchanged. */
 static void set_ring(const uint64_t positions[2], uint32_t size)
 {
 	struct wire_ring *ring = wire_ring(arena, RING);

@@ -27,7 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct unwind_module fuzzed;
 
-/* Read the module. Elsewhere every other 64 bytes are readable, with values made from addresses. */
+/*
+ * Read the module. Outside the module every other 64 bytes are readable; their values are made from
+ * addresses.
+ */
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
 	(void)context;
@@ -80,7 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size - HEAD < stack_bytes || size - HEAD - stack_bytes == 0)
 		return 0;
 
-	/* Copy to blocks of exact size, so that the sanitizer reports any byte read beyond. */
+	/*
+	 * Copy module and stack to blocks of their exact sizes, so that the sanitizer reports reads
+	 * beyond them.
+	 */
 	size_t module_bytes = size - HEAD - stack_bytes;
 	uint8_t *module = malloc(module_bytes);
 	uint8_t *stack = malloc(stack_bytes + 1);
@@ -95,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.number = 1,
 	};
 
-	/* Turn small stack words into addresses: below 2^16 in the module, else in the stack. */
+	/* Turn small stack words into addresses: below 2^16 in the module, others in the stack. */
 	for (size_t i = 0; i + sizeof(uintptr_t) <= stack_bytes; i += sizeof(uintptr_t)) {
 		uintptr_t word;
 
@@ -109,7 +115,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)stack + stack_bytes};
 	struct arch_registers registers;
-	/* Repeat the mask for all registers; program counter and stack pointer are always known. */
+	/*
+	 * The mask is repeated for all registers. Program counter and stack pointer are always
+	 * known.
+	 */
 	uint64_t known = data[4] * 0x0101010101010101ULL | 1ULL << ARCH_DWARF_PC |
 			 1ULL << ARCH_DWARF_SP;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Read any bytes as a settings file: it is read to its end, or refused with a line that exists. */
+/*
+ * Read any bytes as a settings file. The file must be read to its end or be refused with the number
+ * of an existing line.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

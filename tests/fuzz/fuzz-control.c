@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read any bytes as the control ring of a process, with any positions. */
+/* Read any bytes as the control ring of a process, with any ring positions. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read any bytes as Go's table of functions (.gopclntab), in an ELF file made around it. Names must
- * end and extents be in order, and a search table can be made for the call-frame information that
- * is made from it.
+ * Read any bytes as Go's table of functions (.gopclntab), in an ELF file that is made around it.
+ * Names must end, extents must be in order, and it must be possible to make a search table for the
+ * call-frame information that is made from the table.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ static const char section_names[] = "\0.gopclntab\0.shstrtab";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Make a file of an ELF header, three section headers, their names and the table. */
+/* Make an ELF file of a header, three section headers, their names and the table. */
 static char *make_file(const uint8_t *data, size_t size, size_t *bytes)
 {
 	const size_t names_at = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr);

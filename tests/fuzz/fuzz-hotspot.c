@@ -2,9 +2,9 @@
 /*
  * Read HotSpot's frames from a hostile code cache: a page with one compiled method, one stub and an
  * interpreter. The page has a fixed address, so that the input, which overwrites any of its words,
- * can make them point into it. Reading must end, must not touch other memory, and texts must fit
- * their buffers. Memory is read by system call, as from outside; plain loads are used in the
- * handler only.
+ * can make words point into the page. Reading must end and must not touch other memory, and texts
+ * must fit their buffers. Memory is read by system calls, as from outside; only the sampling
+ * handler uses plain loads.
  */
 #include <stdint.h>
 #include <string.h>
@@ -24,12 +24,14 @@
 
 struct page {
 	uint64_t unloaded;    /* classes */
-	uint64_t heap[5];     /* low, high; its segments: low, high, log2 of the bytes */
+	/* low, high; its segment map: low, high, log2 of the segment size */
+	uint64_t heap[5];
 	uint8_t segments[32]; /* of 64 bytes */
-	uint64_t queue[2];    /* interpreter's code: address, bytes */
+	uint64_t queue[2];    /* interpreter: address, bytes */
 	uint64_t method[4], fixed[16], constants[16], holder[4], symbols[3][4];
 	uint64_t stack[64];
-	uint8_t code[2048]; /* blocks: a compiled method, a stub, the interpreter's code */
+	/* blocks: a compiled method, a stub, the interpreter's code */
+	uint8_t code[2048];
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
@@ -111,7 +113,9 @@ static void put_word(struct page *page, uint64_t at, uint64_t value)
 	put(page, at, &value, sizeof(value));
 }
 
-/* Put a block of the cache at @at: its header and its blob, with a frame of four words. */
+/*
+ * Put a block of the code cache at @at: its header and its blob, which has a frame of four words.
+ */
 static uint64_t put_blob(struct page *page, uint64_t at, uint32_t header, uint32_t bytes)
 {
 	const uint32_t ints[3] = {header, 4, 4};
@@ -172,14 +176,14 @@ static void lay_out(struct page *page)
 	nmethod = put_blob(page, AT(code), offsets.nmethod_size, 1024);
 	put_blob(page, AT(code) + 1024, 64, 512);
 	put_method(page, nmethod);
-	/* Lay frames on the stack that return to the compiled method and to the interpreter. */
+	/* Write frames onto the stack that return to the compiled method and to the interpreter. */
 	for (unsigned i = 0; i + 4 <= 64; i += 4) {
 		page->stack[i + 2] = AT(stack) + 8 * (i + 14);
 		page->stack[i + 3] = i % 3 ? AT(code) + 1544 : nmethod + offsets.nmethod_size + 8;
 	}
 }
 
-/* Walk from @at on, as far as the frames lead. */
+/* Walk the stack from @at on, as far as the frames lead. */
 static void walk(struct runtime_walk *runs, uint64_t *frames, struct unwind_activation at)
 {
 	unsigned n = 0;

@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Addresses at which those small files have code. */
+/* Addresses at which the small files have code. */
 #define ADDRESSES 128u
 #define STEP	  2u
 #define START	  0x200u

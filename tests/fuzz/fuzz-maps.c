@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read any bytes as /proc/PID/maps, because a program chooses the names of its files. A mapping
- * that is found must hold the address asked for; reading the text again must change nothing.
+ * that is found must contain the requested address. Reading the same text again must change
+ * nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read any bytes as output of `perf script`. If that succeeds, the tree is written as folded
- * stacks, which must have the same total weight.
+ * Read any bytes as the output of `perf script`. If this succeeds, write the tree as folded stacks,
+ * which must have the same total weight.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Add up the weights at the ends of all folded lines. */
+/* Add up the weights of all folded lines of the tree. */
 static uint64_t folded_total(const struct calltree *tree)
 {
 	uint64_t total = 0;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint64_t address = 0; address < 4096; address++) {
 		const char *name = perfmap_lookup(map, address);
 
-		/* A name is not empty and ends inside the text. */
+		/* A name must not be empty and must end inside the text. */
 		if (name && (!name[0] || strlen(name) >= size))
 			abort();
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Write any bytes to the two pipes of a run, read them into a profile, and name its frames. */
+/*
+ * Write any bytes to the two pipes of a run, read them into a profile, and name the profile's
+ * frames.
+ */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Write some bytes of @data. The first byte says how many, and to which pipe. */
+/* Write some bytes of @data. The first byte determines how many, and to which pipe. */
 static void write_some(struct pipe_reader *pipe_reader, const uint8_t **data, size_t *size)
 {
 	enum record_source source = (*data)[0] & 1 ? RECORD_TRACER : RECORD_COLLECTOR;

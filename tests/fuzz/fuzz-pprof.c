@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read any bytes as a pprof profile, compressed or not. If that succeeds, the profile is written
- * and read again and must be the same. Names that are not UTF-8 are changed when they are written:
- * then the weights must be the same, and all else after writing a second time.
+ * Read any bytes as a pprof profile, compressed or not. If this succeeds, write the profile and
+ * read it again: it must be the same. Names that are not UTF-8 are changed when they are written;
+ * then only the weights must be the same, and everything must be the same after writing a second
+ * time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,7 +63,7 @@ static struct calltree *there_and_back(
 	return again;
 }
 
-/* Check that nothing is lost in writing and reading. */
+/* Check that nothing is lost by writing and reading. */
 static void check_back(const struct calltree *tree, const struct input_facts *facts)
 {
 	struct calltree *once = there_and_back(tree, facts), *twice = there_and_back(once, facts);
@@ -91,7 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_set_level(DIAG_QUIET);
 	if (in && !pprof_load(in, "fuzz", &bytes, &count, &message)) {
 		pprof_is_profile(bytes, count);
-		/* Leave out larger values, because multiplying them by the period overflows. */
+		/*
+		 * Leave out larger values, because multiplying them by the period would overflow.
+		 */
 		if (!pprof_read(tree, bytes, count, "fuzz", &request, &facts, &message) &&
 			!calltree_finish(tree) && calltree_total(tree) &&
 			calltree_total(tree) < UINT64_C(1) << 40 &&

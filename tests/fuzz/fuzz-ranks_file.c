@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read any bytes as the file of a node: the sums over ranks and over stacks must be equal. */
+/* Read any bytes as the file of a node. The sums over ranks must equal the sums over stacks. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Put the magic in front, because every other file is refused at once. */
+/* Put the magic number in front, because every other file is refused immediately. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char magic[] = "\x0a\x10" RANKS_FILE_MAGIC;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read stacks of Python, PHP, Ruby, Perl, Lua and LuaJIT from hostile memory. The input is a page
- * at a fixed address, so that words of it can point into it; nothing is mapped behind it. Reading
+ * at a fixed address, so that its words can point into it; nothing is mapped behind it. Reading
  * must end and must not touch other memory.
  */
 #include <stdint.h>
@@ -36,14 +36,17 @@ static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 		WIRE_LANGUAGE_BIT, frame->first_line, runtime_walk_line(runs, frame));
 }
 
-/* Read a frame's registers from the page, at an offset that depends on its stack pointer. */
+/*
+ * Read the registers of a frame from the page, at an offset that depends on the frame's stack
+ * pointer.
+ */
 static uint64_t registers_of(const struct unwind_frame *frame, struct arch_registers *out)
 {
 	memcpy(out, (const void *)(PAGE_AT + (frame->sp - PAGE_AT) / 2), sizeof(*out));
 	return out->r[0];
 }
 
-/* Walk a stack whose activations lie all over the page. */
+/* Walk a stack whose native frames of the evaluator lie all over the page. */
 static void tell(const struct runtime *runtime, uintptr_t known)
 {
 	struct runtime_walk runs = {.known = known};
@@ -121,7 +124,9 @@ static void put_word(char *page, size_t offset, uintptr_t word)
 	memcpy(page + offset % PAGES, &word, sizeof(word));
 }
 
-/* Lay out Perl's structures. Words whose highest byte is 1 become pointers into the page. */
+/*
+ * Make Perl's structures of the input. Words whose highest byte is 1 become pointers into the page.
+ */
 static void tell_perl(const uint8_t *data, char *page)
 {
 	uintptr_t info = data[5] * 8u, word;
@@ -156,7 +161,10 @@ static void tell_perl(const uint8_t *data, char *page)
 	tell(&runtime, data[3] % 2 ? runtime.base : 0);
 }
 
-/* Lay out a Lua state at the page's start. Words with highest byte 1 point into the page. */
+/*
+ * Make a Lua state at the page's start. Words whose highest byte is 1 become pointers into the
+ * page.
+ */
 static void tell_lua(const uint8_t *data, char *page)
 {
 	const struct lua_layout *layout = &lua_layouts[data[1] % 4];
@@ -194,7 +202,10 @@ static void tell_lua(const uint8_t *data, char *page)
 	}
 }
 
-/* Lay out a LuaJIT state at 0, its global state at 128. Words with highest byte 1 are pointers. */
+/*
+ * Make a LuaJIT state at offset 0 and its global state at 128. Words whose highest byte is 1 become
+ * pointers into the page.
+ */
 static void tell_luajit(const uint8_t *data, char *page)
 {
 	const struct runtime runtime = {
@@ -271,7 +282,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	runtime.entry = PAGE_AT;
 	runtime.entry_end = PAGE_AT + PAGES;
 	runtime.code_type = PAGE_AT + data[1];
-	/* Use the version's offsets, or from PUBLISHED_FROM on those that the process publishes. */
+	/*
+	 * Use the version's offsets; from PUBLISHED_FROM on, use those that the process publishes.
+	 */
 	memcpy(runtime.offsets, row, sizeof(*row));
 	if (runtime.version < PUBLISHED_FROM || !read_published(&runtime, &reader, row)) {
 		tell(&runtime, data[2] ? PAGE_AT + data[2] * 8u : 0);

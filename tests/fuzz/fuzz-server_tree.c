@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read any bytes as answers of a store's server and as a file of the spool. Answers are rows of
- * profiles, or of weights, stacks and frames, each behind two bytes with its length.
+ * profiles, or of weights, stacks and frames. Each answer follows two bytes with its length.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Copy the part, so that the sanitizer reports a read beyond its end. */
+/* Copy the next part to a block of its size, so that the sanitizer reports reads beyond its end. */
 static struct bytes take(const uint8_t **data, size_t *size)
 {
 	struct bytes part = {0};

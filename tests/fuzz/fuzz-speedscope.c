@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read any bytes as a speedscope file. If that succeeds, the file is written and read again and
- * must have the same total weight.
+ * Read any bytes as a speedscope file. If this succeeds, write the file and read it again: it must
+ * have the same total weight.
  */
 #include <stdint.h>
 #include <stdio.h>

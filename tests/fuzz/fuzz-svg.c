@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read any bytes as a picture's text, and as the packed columns of a picture. What can be read is
- * drawn, and the drawing must have the same weight and threads, and no more nodes.
+ * Read any bytes as the text of a picture, and as the packed columns of a picture. If this
+ * succeeds, draw the picture: the drawing must have the same weight and threads, and no more nodes.
  */
 #include <stdint.h>
 #include <stdio.h>

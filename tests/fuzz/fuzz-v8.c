@@ -2,9 +2,10 @@
 /*
  * Read V8's frames from a hostile heap: a page with one function that is interpreted, compiled by
  * the baseline compiler, and optimised with itself inlined. The page has a fixed address, so that
- * the input, which overwrites any of its words, can make them point into it; nothing is mapped
- * behind it. Reading must end, must not touch other memory, and texts must fit their buffers.
- * Memory is read by system call, as from outside; plain loads are used in the handler only.
+ * the input, which overwrites any of its words, can make words point into the page; nothing is
+ * mapped behind it. Reading must end and must not touch other memory, and texts must fit their
+ * buffers. Memory is read by system calls, as from outside; only the sampling handler uses plain
+ * loads.
  */
 #include <stdint.h>
 #include <string.h>
@@ -37,10 +38,12 @@ struct page {
 	uint64_t function[8], shared[8], scope[16], script[16], array[8];
 	uint64_t source[8], name[8], file[8];
 	uint64_t bytecode[16], code[2][8], data[12], literals[4], calls[8];
-	uint8_t tables[4][64]; /* of bytecode, of baseline code, of optimised code */
+	/* position tables of bytecode, baseline code and optimised code */
+	uint8_t tables[4][64];
 	uint64_t handlers[8];
 	uint8_t sizes[3][6];
-	uint64_t stack[8][8]; /* per frame 48 bytes below fp, fp, return address */
+	/* for each frame: 48 bytes below fp, fp, return address */
+	uint64_t stack[8][8];
 };
 _Static_assert(sizeof(struct page) <= PAGES, "fits");
 
@@ -68,7 +71,7 @@ static uint64_t pointer(uintptr_t at)
 	return at + V8_HEAP_OBJECT;
 }
 
-/* Return the first word of an object of @type. */
+/* Return the map pointer, which is the first word of an object of @type. */
 static uint64_t map_of(uint32_t type)
 {
 	unsigned index = type == TYPE_FUNCTION	 ? 0
@@ -87,7 +90,7 @@ static void put_text(uint64_t at[8], const char *text)
 	memcpy(at + 2, text, length);
 }
 
-/* Make an array of bytes. Returns a pointer to it. */
+/* Make an array object of bytes. Returns a pointer to it. */
 static uint64_t put_table(struct page *page, unsigned index, const uint8_t *bytes, uint32_t length)
 {
 	const uint64_t head[2] = {map_of(TYPE_ARRAY), number(length)};
@@ -140,8 +143,8 @@ static void put_function(struct page *page)
 }
 
 /*
- * Fill the position tables. An entry has a distance in code and one in the source, both
- * zigzag-encoded (times 2); a source position is a character's offset times 2.
+ * Fill the position tables. An entry has a distance in code and a distance in the source, both
+ * zigzag-encoded (times 2). A source position is the offset of a character times 2.
  */
 static void put_tables(struct page *page)
 {
@@ -150,7 +153,7 @@ static void put_tables(struct page *page)
 	static const uint8_t bytecodes[] = {4, 5, 0, 0, 5, 0, 0, 4, 4, 4};
 	static const uint8_t lines_at[] = {2, 36, 12, 12};
 	static const uint8_t code_of[] = {40, 10, 10, 10, 10, 10, 10};
-	/* Code offset 9 is character 8; code offset 17 is character 9 in the second inlining. */
+	/* Code offset 9 is character 8. Code offset 17 is character 9 in the second inlining. */
 	static const uint8_t inlined_at[] = {18, 36, 16, 132, 128, 128, 128, 32};
 	const uint64_t calls[2][2] = {{(8 + 1) << 1, 0}, {(uint64_t)(9 + 1) << 1 | 1ULL << 31, 0}};
 
@@ -207,7 +210,8 @@ static uintptr_t pc_of(uint8_t how)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct page *page;
-	static uint64_t inputs; /* runs' epoch: cached facts end with the input */
+	/* number of the input, so that facts cached for one input are not used for the next */
+	static uint64_t inputs;
 	struct runtime runtime = {
 		.kind = &runtime_v8, .version = 1204, .base = PLACE(sizes), .base_bytes = 18};
 	struct runtime_walk runs = {.generator = &runtime, .expanded = expanded, .epoch = ++inputs};

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The first inputs of fuzz-inlines, built in several ways: functions inlined into each other. */
+/*
+ * The source of the first inputs of fuzz-inlines, built in several ways: functions inlined into
+ * each other.
+ */
 struct node {
 	struct node *next;
 	int value;
 };
 
-/* In C++ the functions get internal linkage and so have no linkage name. */
+/* In C++ the functions get internal linkage, and so have no linkage name. */
 #ifdef __cplusplus
 namespace
 {

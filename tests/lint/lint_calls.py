@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Which file calls which, read from the symbols of the objects. Calls must form no cycle between
-# folders, and none between files unless a file of the cycle explains it in its head comment by a
-# line "Calls back into X: why", X being the other's path without its suffix. The files at the top
-# of cli/ are not one folder: main.c is above all others and diag.c below. A name that libc has,
-# too, counts as libc's, because interposers define libc's functions for the program and for us.
+# Check which file calls which, as read from the symbols of the objects. Calls must form no cycle
+# between folders, and none between files unless a file of the cycle explains it in its head comment
+# by a line "Calls back into X: why", where X is the other file's path without its suffix. The files
+# at the top of cli/ do not count as one folder: main.c is above all others and diag.c below. A name
+# that libc also has counts as libc's, because interposers define libc's functions for the program
+# and for the library.
 import glob
 import os
 import re
@@ -14,7 +15,7 @@ import subprocess
 import tree
 
 BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
-# Folders that are linked together. A name in one group means nothing in another group.
+# Folders that are linked together. A name in one group has no meaning in another group.
 LINKED = (("libprof", "arch"), ("cli",), ("render",))
 DEFENCE = re.compile(r"^[ /*]*Calls back into ([\w/]+)(?:\.[chS])?: \S", re.M)
 
@@ -37,7 +38,7 @@ def source_of(path):
 
 
 def calls(folders, libc):
-    """Return {file: {file it calls: a name that it calls}}."""
+    """Return {file: {file that it calls: a name that it calls}}."""
     owners, wanted = {}, {}
     paths = [path for folder in folders for path in
              glob.glob(os.path.join(BUILD, "obj", folder, "**", "*.o"), recursive=True)]
@@ -63,7 +64,7 @@ def reached_from(edges, start):
 
 
 def in_circles(edges):
-    """Return (node, its neighbour on a cycle, why) of each edge that is part of a cycle."""
+    """Return (node, its neighbour on a cycle, why) for each edge that is part of a cycle."""
     for node in sorted(edges):
         for other in sorted(edges[node]):
             if node in reached_from(edges, other):

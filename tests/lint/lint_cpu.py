@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Code that differs by CPU is in arch/. No other file may ask the compiler which CPU it is, except
-# the public headers, which programs compile without arch/.
+# Check that code that differs by CPU is in arch/. No other file may ask the compiler which CPU it
+# compiles for, except the public headers, which programs compile without arch/.
 import re
 
 import tree

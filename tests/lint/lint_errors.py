@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The errors that the comments of the public headers name for a function must be the errors in the
-# manual's ERRORS section, and every error must be explained there.
+# Check that the errors that the comments of the public headers name for a function are those in the
+# manual's ERRORS section, and that every error is explained there.
 import glob
 import os
 import re
@@ -11,7 +11,7 @@ import tree
 
 MANUAL = "man/libflameprof.3"
 FUNCTION = re.compile(r"^FLAMEPROF_API [^;{]*?\b(flameprof_\w+)\(", re.M | re.S)
-# A function whose errors this function returns, too.
+# The name of another function whose errors this function also returns.
 AS = re.compile(r"(?:\bas(?: from)?|\band|Returns) (flameprof_\w+)\(\)")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Every source file begins with the SPDX line; C has at most 100 columns; no line ends with a blank.
+# Check that every source file begins with the SPDX line, that C has at most 100 columns, and that
+# no line ends with a blank.
 import os
 
 import tree

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What libflameprof may require of the program that loads it, read from the built objects. It needs
-# only libc, has no thread-local storage except a counter for generated code, has no stack
-# protector, and exports interposers unversioned and flameprof_* under FLAMEPROF_1. Files marked
-# ASYNC-SIGNAL-SAFE call no function that could lock, or that the dynamic linker would look up in
-# the call.
+# Check what libflameprof requires of the program that loads it, as read from the built objects. The
+# library may need only libc, have no thread-local storage except a counter for generated code, have
+# no stack protector, and export interposers unversioned and flameprof_* under FLAMEPROF_1. Files
+# marked ASYNC-SIGNAL-SAFE may not call functions that could lock, or that the dynamic linker would
+# look up during the call.
 import functools
 import glob
 import os
@@ -28,15 +28,15 @@ SAFE = {
     "_dl_find_object", "clock_gettime", "getauxval", "pthread_self",
     "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
 }
-# What a marked file calls only before sampling begins.
+# Functions that a marked file calls only before sampling begins.
 BEFORE_START = {
     "libprof/sampler/process.c": {"sigaction", "sigfillset", "__errno_location"},
 }
 # Symbols that gdb finds by name. They are versioned, so that a host's own JIT compiler does not
 # bind to them.
 GDB = {"__jit_debug_descriptor", "__jit_debug_register_code"}
-# The only file with thread-local storage. It is static, because generated code reads it. DTPOFF32
-# occurs in debug information.
+# The only file with thread-local storage. The storage is static, because generated code reads it.
+# DTPOFF32 occurs in debug information.
 THREAD_LOCAL = "libprof/interrupt/interrupt.c"
 THREAD_LOCAL_BYTES = 8
 STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|"
@@ -59,7 +59,7 @@ def symbols(path, *options):
 
 
 def sources():
-    """Return {source: its object} for all sources that the library is built from."""
+    """Return {source: its object} for all sources from which the library is built."""
     pairs = {}
     for path in glob.glob(os.path.join(BUILD, "obj", "libprof", "**", "*.o"), recursive=True) + \
             glob.glob(os.path.join(BUILD, "obj", "arch", "**", "*.o"), recursive=True):
@@ -81,7 +81,7 @@ def check_signal_safe(report, pairs):
     defined = set(SAFE)
     for obj in safe.values():
         defined |= {name for name, kind in symbols(obj, "-g") if kind not in "Uw"}
-    # Reading and writing data takes no lock, so data of unmarked files is allowed.
+    # Reading and writing data takes no lock, so marked files may use data of unmarked files.
     for obj in pairs.values():
         defined |= {name for name, kind in symbols(obj, "-g") if kind in "DBRdbrC"}
     for path, obj in sorted(safe.items()):
@@ -103,9 +103,10 @@ def check_objects(report, pairs):
 
 def check_binding(report, pairs):
     """
-    Check that no signal-safe code calls through a lazily bound symbol. The dynamic linker, when it
-    binds at the first call, saves all vector registers on the stack: handlers, and interposers that
-    handlers call, have no room for that. The library's own names must be bound at link time.
+    Check that no signal-safe code calls through a lazily bound symbol. At the first call the
+    dynamic linker binds the symbol and saves all vector registers on the stack; handlers, and
+    interposers that handlers call, have no room for this. The library's own names must be bound at
+    link time.
     """
     found = re.findall(r"_(GLOB_DAT|JU?MP_SLOT?)\s+\w+\s+(\w+)", run("readelf", "-rW", LIBRARY))
     ours = {name.split("@")[0] for name, _ in symbols(LIBRARY, "-D", "--defined-only")}

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Every header must compile alone, and the public headers also as C++. The Makefile sets CC and
-# LINT_FLAGS.
+# Check that every header compiles alone, and the public headers also as C++. The Makefile sets CC
+# and LINT_FLAGS.
 import os
 import shlex
 import subprocess
@@ -27,7 +27,7 @@ def main():
     for path in tree.files("cli", "libprof", "render", "arch", suffixes=(".h",)):
         if path.startswith("arch/") and path.count("/") > 1 and not path.startswith(f"arch/{cpu}/"):
             continue
-        # No warnings: a parametrised header uses names that its includer defines.
+        # Warnings are off, because a parametrised header uses names that its includer defines.
         languages = [CC + FLAGS + ["-w", "-fsyntax-only", "-x", "c", "-"]]
         if path.startswith(PUBLIC):
             strict = ["-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror", "-fsyntax-only"]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Layers point down only: which folder may include which files. Include lines spell the path from
-# the root.
+# Check that layers point down only: which folder may include which files. Include lines give the
+# path from the root.
 import os
 import re
 
@@ -12,8 +12,7 @@ import tree
 GUEST = ("arch/", "libprof/wire", "libprof/at_start.h", "libprof/sanitizers.h", "libprof/fnv.h",
          "libprof/flameprof")
 # folder: beginnings of the paths that its include lines may name. libprof/ and arch/ make the
-# library. flamerun is made of parts of it, too; those parts may include nothing else of the
-# library.
+# library. flamerun also contains some parts of it, which may include nothing else of the library.
 ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
             "libprof/wire_counters.def",
@@ -26,7 +25,7 @@ ALLOWED = {
     "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
                         "libprof/fnv.h"),
     # The library's layers, each above those before it. The sampler and preload/ do not include
-    # stubs, ticks and stacks of virtual machines: those register with the sampler.
+    # stubs, ticks and stacks of virtual machines, which register with the sampler instead.
     "libprof/unwind": ("libprof/unwind/", "libprof/wire.h", "arch/"),
     "libprof/runtime": ("libprof/runtime/", "libprof/unwind/unwind.h", "libprof/wire.h", "arch/"),
     "libprof/sampler": ("libprof/sampler/", "libprof/runtime/", "libprof/unwind/", *GUEST),
@@ -42,19 +41,19 @@ ALLOWED = {
     "arch": ("arch/",),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# Found by the include path, or made by the build.
+# Headers that are found by the include path, or made by the build.
 CHOSEN = re.compile(r"^arch_\w+\.h$")
-# Installed into one folder, so they include each other by bare name.
+# Public headers are installed into one folder, so they include each other by bare name.
 PUBLIC = re.compile(r"^libprof/flameprof\w*\.h$")
 
 
 def owner_of(path):
-    """Return the innermost folder that has a rule."""
+    """Return the innermost folder that has a rule for @path."""
     return max((folder for folder in ALLOWED if path.startswith(f"{folder}/")), key=len)
 
 
 def check(report, path, number, quote, name):
-    # Made by the Makefile, in the build folder.
+    # The Makefile makes this file in the build folder.
     if name.endswith(".inc"):
         return
     if quote == "<":

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The supported versions of a language's runtime are written in its struct runtime_kind. README.md's
-# tables must have the same words, and unnamed_code.c must have a row for each runtime, for the
-# message when another version runs.
+# Check the supported versions of language runtimes. They are written in each runtime's struct
+# runtime_kind; README.md's tables must have the same words, and unnamed_code.c must have a row for
+# each runtime, for the message if another version runs.
 import re
 
 import tree
 
 KIND = re.compile(r'\.name = "(\w+)",\n\t\.known = "([^"]+)"')
-# {runtime's name: name for people}: the first two fields of each row of `readers`.
+# {name of a runtime: its name for people}, from the first two fields of each row of `readers`.
 LABEL = re.compile(r'^\t\{"(\w+)", "(\w+)"', re.M)
 SAID = "cli/run/unnamed_code.c"
 PAGE = "README.md"

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Every setting is in cli/options.def. Files that are not generated from it are compared with it:
-# completions, the option list of the manual, the settings of flamerun.ini(5), the sample file. The
-# form of the manuals is checked if mandoc is installed.
+# Check that files which are not generated from cli/options.def, where every setting is, agree with
+# it: completions, the option list of the manual, the settings of flamerun.ini(5), and the sample
+# file. The form of the manuals is checked if mandoc is installed.
 import os
 import re
 import shutil
@@ -37,7 +37,10 @@ def flamerun(*words):
 
 
 def limits(row):
-    """Return the lowest and the highest value of a number as flamerun prints them, or nothing."""
+    """
+    Return the lowest and the highest value of a number as flamerun prints them; empty for other
+    types.
+    """
     if row["type"] not in ("UINT", "DECIMAL"):
         return []
     found = re.search(r"from (\S+) to (\S+), not", flamerun(f"--{row['name']}=x").stderr)
@@ -45,7 +48,7 @@ def limits(row):
 
 
 def names(row):
-    """Return the names of a CHOICE or CHOICES."""
+    """Return the names of a CHOICE or CHOICES; empty for other types."""
     if row["type"] not in ("CHOICE", "CHOICES"):
         return []
     return flamerun(f"--{row['name']}=?").stderr.split("hint: it has ")[1].split()

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Check how much stack the handler uses, added up along the deepest chain of calls in gcc's call
-# graphs (-fcallgraph-info=su, beside the objects). There are two stacks: the one on which the
-# kernel delivers the signal, of which the handler may use little, and the one that the walk runs
-# on. A call through a pointer may reach every function that is stored in a field of that name, or
-# is listed here.
+# Check how much stack the sampling handler uses, added up along the deepest chain of calls in gcc's
+# call graphs (-fcallgraph-info=su, beside the objects). There are two stacks: the stack on which
+# the kernel delivers the signal, of which the handler may use little, and the stack on which the
+# walk runs. A call through a pointer may reach every function that is stored in a field of that
+# name, or that is listed here.
 import collections
 import os
 import re
@@ -14,15 +14,15 @@ import tree
 
 BUILD = os.environ.get("BUILD", "build")
 SOURCE = "libprof/sampler/handler.c"
-# The function on which each stack begins, and the macro (and its file) that says how many bytes the
-# stack has at least.
+# The function with which each stack begins, and the macro (and its file) that gives the least size
+# of the stack in bytes.
 ROOTS = [("sampler_handler", "HANDLER_BYTES", "libprof/preload/signals.c"),
          ("libprof/sampler/handler.c:take_sample", "STACK_BYTES", "libprof/sampler/walk_stack.c")]
 ASSEMBLY = {"arch_call_on_stack": 16}  # bytes it uses of the caller's stack
 FOREIGN_BYTES = 256  # assumed for each function of libc; all of them are simple
 CALL_BYTES = 8       # the return address
-# {parameter that is called: functions passed for it}. The program's own handlers count as 0 bytes
-# here.
+# {parameter that is called: functions that are passed for it}. The program's own handlers count as
+# 0 bytes here.
 PASSED = {"word": ["word_of"], "read_word": ["code_read_word", "read_code"], "read": [],
           "handler": [], "first": [], "sa_handler": [],
           "fn": ["take_nearer", "add_state", "enter_found", "add_thread"]}
@@ -31,7 +31,7 @@ EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)" label:
 
 
 def are_written():
-    """Return whether the objects have call graphs. clang writes none, nor does gcc with -flto."""
+    """Return whether the objects have call graphs. Neither clang nor gcc with -flto writes them."""
     with open(os.path.join(tree.ROOT, BUILD, "flags"), encoding="utf-8") as flags:
         return "-fcallgraph-info" in flags.read()
 
@@ -41,7 +41,9 @@ def is_safe(path):
 
 
 class Calls:
-    """The call graph of what the handler may reach. gcc names static functions "path:name"."""
+    """
+    The call graph of everything that the handler may reach. gcc names static functions "path:name".
+    """
 
     def __init__(self):
         self.frames, self.calls = {}, collections.defaultdict(set)
@@ -70,7 +72,8 @@ class Calls:
 
     def targets(self, callee):
         """
-        Return the functions that a call may reach. @callee: a name, or (path, line) of a pointer.
+        Return the functions that a call may reach. @callee is a name, or (path, line) of a call
+        through a pointer.
         """
         if isinstance(callee, str):
             return {callee}
@@ -84,7 +87,10 @@ class Calls:
         return found
 
     def depth(self, name, above=()):
-        """Return (bytes, functions) of the deepest chain from @name on, no function twice."""
+        """
+        Return (bytes, functions) of the deepest chain of calls from @name on, with no function
+        twice.
+        """
         if name in above:
             return 0, ()
         if name not in self.deepest:

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 #
 # Run cppcheck over the product and the test targets, clang-tidy with the checks of .clang-tidy over
-# the product, and clang's warnings over the unit tests. Unchanged files are checked, too, because a
-# header's change affects files that include it.
+# the product, and clang's warnings over the unit tests. Unchanged files are also checked, because
+# the change of a header affects files that include it.
 #
-# cppcheck gets definitions, because otherwise it checks each file once for every macro that the
-# file tests, which takes two and a half times as long.
+# cppcheck gets definitions of macros, because otherwise it checks each file once for every macro
+# that the file tests, which takes two and a half times as long.
 #
-# Suppressed: comparisons of the linker's begin and end symbols, which are one object to us; >> of
-# negative numbers, which is arithmetic in every compiler that builds this; null pointers across
+# Suppressed are: comparisons of the linker's begin and end symbols, which are one object to us; >>
+# of negative numbers, which is arithmetic in every compiler that builds this; null pointers across
 # files, which are guessed from callers that cannot pass them; and alloca() in the one target that
-# is for it.
+# tests it.
 cd "$(dirname "$0")/../.." || exit 1
 status=0
 

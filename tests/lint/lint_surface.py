@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The interface that programs rely on: the symbols of libflameprof.so and libflameprof.a, and every
-# declaration and macro of the installed headers, as the compiler reads them. They must equal
-# api-surface.txt; --rewrite (make api-surface REWRITE=1) writes that file anew. Both libraries must
+# Check the interface that programs rely on: the symbols of libflameprof.so and libflameprof.a, and
+# every declaration and macro of the installed headers, as the compiler reads them. They must equal
+# api-surface.txt; --rewrite (make api-surface REWRITE=1) writes this file anew. Both libraries must
 # export every function that is declared and not inline, and the manual must list every function.
 import difflib
 import glob
@@ -67,7 +67,10 @@ def declarations(header):
 
 
 def macros(header):
-    """Return the macros of @header. One with several values, by CPU or language, has "..."."""
+    """
+    Return the macros of @header. A macro whose value depends on CPU or language has the value
+    "...".
+    """
     source = "\n".join(tree.lines(header))
     defined = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(FLAMEPROF_\w+)", source, re.M)
     found = []
@@ -93,7 +96,7 @@ def surface():
 
 
 def check_promises():
-    """Print functions of headers that a library or the manual lacks; return their number."""
+    """Print the functions of headers that a library or the manual lacks. Return their number."""
     synopsis = "\n".join(tree.lines(MANUAL)).partition(".Sh DESCRIPTION")[0]
     places = {
         "libflameprof.so.1": exported(os.path.join(BUILD, "libflameprof.so.1"), "-D"),

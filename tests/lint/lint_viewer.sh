@@ -3,7 +3,7 @@
 #
 # Check the viewer's files: each enables type checking, the loader contains no "]]>", which would
 # end the CDATA section around it, and every export is used. Types are checked if TypeScript 5.5 or
-# later (which has @import) is installed: by `npm install --prefix build typescript`, or on PATH.
+# later (which has @import) is installed by `npm install --prefix build typescript`, or is in PATH.
 cd "$(dirname "$0")/../../share/viewer" || exit 1
 status=0
 

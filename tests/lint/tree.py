@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Shared by the lints: the list of the tree's files and the form of complaints.
+# Functions that the lints share: the list of the tree's files, and the form of complaints.
 import os
 import sys
 
@@ -9,7 +9,9 @@ SKIPPED = {".git", "build", "node_modules", "__pycache__", ".pytest_cache"}
 
 
 def files(*folders, suffixes=None):
-    """Return paths from the root, sorted; of all folders if none is given."""
+    """
+    Return the sorted paths, from the root, of the files in @folders; without folders, of all files.
+    """
     found = []
     for folder in folders or (".",):
         for where, names, leaves in os.walk(os.path.join(ROOT, folder)):
@@ -26,7 +28,7 @@ def lines(path):
 
 
 class Report:
-    """Collects complaints; done() prints them and exits with the lint's status."""
+    """Collects complaints. done() prints their number and exits with the lint's status."""
 
     def __init__(self):
         self.errors = 0

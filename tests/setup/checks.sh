@@ -15,7 +15,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 began=$(date +%s)
 : >"$logs/totals"
-# A shell without job control lets background commands ignore SIGINT and SIGQUIT; undo that.
+# A shell without job control lets background commands ignore SIGINT and SIGQUIT. Undo this.
 beside="env --default-signal=INT,QUIT nice -n 19"
 
 # run PART [COMMAND...]: make the target PART, prefixed by COMMAND; write status and seconds to

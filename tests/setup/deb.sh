@@ -6,7 +6,7 @@
 # purge the packages and check that no file is left. Needs root and debootstrap.
 set -eu
 
-# Mount in a namespace, so that the mounts disappear however this script ends.
+# Mount in a namespace, so that the mounts disappear in whatever way this script ends.
 [ "${2-}" = mounts ] || exec unshare --mount --propagation private "$0" "$1" mounts
 
 setup=$(cd "$(dirname "$0")" && pwd)

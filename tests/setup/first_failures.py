@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# A pytest plugin that prints the first failure of each test that was run a second time (pytest.sh).
+# A pytest plugin that prints the first failure of each test that was run a second time (see
+# pytest.sh).
 
 
 def pytest_terminal_summary(terminalreporter):

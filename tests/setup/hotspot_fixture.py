@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Print the values that a JVM's library has for the entries of libprof/runtime/hotspot_tables.c, as
-# rows of tests/unit/hotspot-fixture.h:
+# Print the values that the library of a JVM has for the entries of
+# libprof/runtime/hotspot_tables.c, as rows of tests/unit/hotspot-fixture.h:
 #
 #     tests/setup/hotspot_fixture.py /usr/lib/jvm/java-25-openjdk-amd64/lib/server/libjvm.so
 import ctypes

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options of LeakSanitizer, linked into builds with SAN= because tests change the environment.
- * fontconfig keeps memory until the process ends, and cairo has no function to free it.
+ * Options of LeakSanitizer. They are linked into builds with SAN=, because tests change the
+ * environment. fontconfig keeps memory until the process ends, and cairo has no function to free
+ * it.
  */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_options(void);

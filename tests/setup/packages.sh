@@ -32,7 +32,7 @@ have_lists()
 	ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1
 }
 
-# Remove packages from $missing that apt does not know.
+# Remove packages that apt does not know from $missing.
 leave_out_unknown()
 {
 	# shellcheck disable=SC2086 # a list of words

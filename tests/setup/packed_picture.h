@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make an SVG that holds columns of numbers as a picture does (render/embed.c), without a drawing.
+ * Make an SVG that contains columns of numbers as a picture does (render/embed.c), but no drawing.
  */
 #ifndef TESTS_SETUP_PACKED_PICTURE_H
 #define TESTS_SETUP_PACKED_PICTURE_H
@@ -29,7 +29,7 @@ static void put_base64(struct bytes *out, const uint8_t *data, size_t count)
 #define PACKED_PICTURE	   "data-format=\"1\""
 #define PACKED_OLD_PICTURE "data-version=\"3\""
 
-/* Returns the file, with the attribute @version; release it. */
+/* Returns the SVG file, with the attribute @version. The caller releases it. */
 static struct bytes packed_picture(const char *version, const void *columns, size_t count)
 {
 	struct bytes file = {0};

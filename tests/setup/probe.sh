@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Check that everything that a build needs is installed. The Makefile calls it before the first
-# compilation in a build folder:
+# Check that everything that a build needs is installed. The Makefile calls this script before the
+# first compilation in a build folder:
 #   CC='...' PKG_CONFIG='...' [TOOLS='...'] [HINT='...'] probe.sh PACKAGE:HEADER...
 # Prints everything that is missing, with its Debian package. Installs nothing.
 set -u
@@ -14,7 +14,7 @@ missing()
 	packages="$packages $2"
 }
 
-# Print the first word of a command after assignments of variables.
+# Print the first word of a command, after assignments of variables.
 command_of()
 {
 	for word in $1; do
@@ -28,7 +28,8 @@ command_of()
 	done
 }
 
-# Without a compiler, search headers in the usual folders, so that one run reports everything.
+# If there is no compiler, search for headers in the usual folders, so that one run reports
+# everything.
 have_header()
 {
 	if [ -n "$compiler" ]; then

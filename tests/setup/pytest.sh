@@ -20,8 +20,8 @@ reruns="--reruns 1 -p first_failures"
 /usr/bin/python3 -c 'import pytest_rerunfailures' 2>/dev/null || reruns=
 PYTHONPATH=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH
-# Use a folder for this run alone: in the default one, each new run of pytest revokes the access of
-# other users, which tests need. The folder is kept if a test failed.
+# Use a folder for this run alone. In the default folder, each new run of pytest revokes the access
+# of other users, which tests need. The folder is kept if a test failed.
 PYTEST_DEBUG_TEMPROOT=$(mktemp -d "${TMPDIR:-/tmp}/flamerun-tests.XXXXXX") || exit 1
 export PYTEST_DEBUG_TEMPROOT
 chmod 755 "$PYTEST_DEBUG_TEMPROOT"
@@ -39,7 +39,7 @@ run() {
 folder=$1
 marks=${2:-}
 shift $(($# < 2 ? $# : 2))
-# Run `sleeps` tests first only if all tests are run.
+# Run the tests marked `sleeps` first only if all tests are run.
 sleepers=
 [ -n "$marks$*" ] || sleepers=$(grep -l 'mark\.sleeps$' "$folder"/test_*.py)
 [ $# -gt 0 ] || set -- "$folder"

@@ -18,7 +18,7 @@ parts="demo:120 packages:300 check-deb:300 check-unit:120:1060 check-zoo:200:15 
 shown="gcc-[0-9]* clang-[0-9]* libc6 libcairo2 lintian python3.[0-9]* php*-cli ruby[0-9].[0-9] perl-base
 	openjdk-*-jre-headless nodejs lua5.[45] libluajit-5.1-2 ocaml-base erlang-base golang-[0-9]*-go rustc"
 
-# Mount in a namespace, so that the mounts disappear however this script ends.
+# Mount in a namespace, so that the mounts disappear in whatever way this script ends.
 [ "${IN_NAMESPACE-}" ] || exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
 
 mkdir -p "$1"
@@ -56,7 +56,8 @@ prepare()
 		chown -R 0:0 "$root/srv/flamerun"
 }
 
-# print_column RELEASE: print a line for each part, from the totals of checks.sh, and each package.
+# print_column RELEASE: print a line for each part, from the totals of checks.sh, and for each
+# package.
 print_column()
 {
 	printf '%s\n---\n' "$1"

@@ -8,7 +8,7 @@ set -eu
 
 release=$1 root=$2
 
-# This file is written last: a root without it is incomplete.
+# This file is written last, so a root without it is incomplete.
 [ ! -e "$root.made" ] || exit 0
 
 # shellcheck source=/dev/null

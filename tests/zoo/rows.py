@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The rows of the zoo (zoo.py), one for each program. In commands, {p} is the folder programs/ and
-# {b} the folder of the row. A shell runs `build`; `run` is split into words.
+# {b} the folder of the row. `build` is run by a shell; `run` is split into words.
 import array
 import json
 import re
@@ -31,7 +31,10 @@ class Row(typing.NamedTuple):
 
 
 def same_profile(share):
-    """The program's own profile has the same @share of what there was to see as when it runs bare."""
+    """
+    Check that the program's own profile shows about the same @share of its time under flamerun as
+    without it.
+    """
     def check(bare, run):
         shares = share(bare), share(run)
         return [] if .7 < shares[1] / shares[0] < 1.4 else ["its own profile has {1:.0%}, bare {0:.0%}".format(*shares)]
@@ -39,7 +42,7 @@ def same_profile(share):
 
 
 def gprof(run):
-    """Of the CPU time, by gmon.out that programs built with -pg write."""
+    """The share of the CPU time, from gmon.out, which programs built with -pg write."""
     table = subprocess.run(["gprof", "-b", "-p", run.folder.parent / "prog", run.folder / "gmon.out"],
                            stdout=subprocess.PIPE, text=True, check=True).stdout
     seconds = [float(line.split()[1]) for line in table.splitlines() if re.match(r" *\d", line)]
@@ -47,7 +50,10 @@ def gprof(run):
 
 
 def gperftools(run):
-    """Of the CPU time. Records are a count of ticks of 10 ms, a depth and addresses; a count of 0 ends."""
+    """
+    The share of the CPU time. A record is a number of ticks of 10 ms, a depth and addresses; a
+    number of 0 ends the file.
+    """
     data = (run.folder / "cpu.prof").read_bytes()
     words, at, ticks = array.array("Q", data[:len(data) // 8 * 8]), 5, 0
     while words[at]:
@@ -64,7 +70,7 @@ def go(run):
 
 
 def node(run):
-    """Of spin() in all samples: their times are of the wall's clock."""
+    """The share of spin() in all samples, whose times are elapsed times."""
     profile, = (json.loads(path.read_text()) for path in run.folder.glob("*.cpuprofile"))
     spins = {node["id"] for node in profile["nodes"] if node["callFrame"]["functionName"] == "spin"}
     return sum(sample in spins for sample in profile["samples"]) / len(profile["samples"])
@@ -74,14 +80,14 @@ CORE = {"tier": "core"}
 OUTSIDE = {"says": ("it is sampled from outside",)}
 # The interpreter is stripped, so many native functions have no name.
 STRIPPED = {"named": .3}
-# There is no reader for the language, so only the interpreter's native functions are visible.
+# flamerun has no reader for the language, so only the interpreter's native functions are visible.
 C_ALONE = {"own": 0, "instead": "the interpreter's C", "named": .05}
 # The runtime generates code and publishes no names for it.
 UNNAMED = {"own": 0, "instead": "[unknown code]", "named": 0, "says": ("a runtime that writes /tmp/perf-PID.map names",)}
 
 
 def no_switch(name):
-    """As UNNAMED, of a runtime that nothing makes tell of its code."""
+    """As UNNAMED, for a runtime that has no option to publish names of its code."""
     return {**UNNAMED, "says": (f"{name} has no switch that names",)}
 
 
@@ -136,8 +142,8 @@ ROWS = (
     Row("node-cpu-prof", "nodejs", run="node --cpu-prof {p}/node.js", own=.8, also=same_profile(node)),
     Row("java", "default-jdk-headless", "javac -d . {p}/Zoo.java", "java -cp {b} Zoo", own=.85, **CORE),
     Row("java-interpreted", "default-jdk-headless", "javac -d . {p}/Zoo.java", "java -Xint -cp {b} Zoo 100", own=.9),
-    # Mono's code has no frame pointer and no call-frame information. Where a call follows the
-    # return address, the callers up to the next C function are missing.
+    # Mono's code has no frame pointer and no call-frame information. If the return address is not
+    # behind a call, the callers up to the next C function are missing.
     Row("mono", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono --jitmap {b}/prog.exe", whole=.25),
     Row("mono-no-jitmap", "mono-mcs mono-runtime", "mcs -out:prog.exe {p}/split.cs", "mono {b}/prog.exe",
         **{**UNNAMED, "says": ("mono --jitmap names",)}),
@@ -194,12 +200,12 @@ ROWS = (
     Row("tsc", "node-typescript", run="tsc --noEmit --lib es2020,dom --allowJs --checkJs {p}/node.js", **PROGRAM),
     Row("pandoc", "pandoc", run="pandoc -s -o out.html {root}/README.md {root}/share/recipes.md {root}/CHANGELOG.md", incomplete=.1,
         **PROGRAM),
-    # A dozen threads of 0.1 s each: a thread's last period has no sample.
+    # There are a dozen threads of 0.1 s each, and the last period of a thread has no sample.
     Row("ffmpeg", "ffmpeg", sampled=.8, run="ffmpeg -v error -f lavfi -i testsrc=duration=6:size=640x360 -c:v libx264 -f null -",
         incomplete=.05, **{**PROGRAM, "named": .05}),
     Row("postgres", "postgresql", run="sh {p}/postgres.sh", sampled=.7, **PROGRAM),
     Row("nginx", "nginx-light apache2-utils", run="sh {p}/nginx.sh {root}", **PROGRAM),
-    # It prints the path of its output, which differs.
+    # The program prints the path of its output, which differs.
     Row("libreoffice", "libreoffice-writer", run="soffice --headless --convert-to pdf {root}/README.md",
         **{**PROGRAM, "same_output": False}),
     Row("blender", "blender", run="blender -b --python-expr 'import bpy; bpy.context.scene.render.engine = \"CYCLES\"; "

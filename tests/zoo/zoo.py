@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Test flamerun with programs in the languages of Debian, each run without flamerun ("bare") and
-# then sampled. zoo.py [core|zoo|all|NAME...] builds and checks these rows of rows.py, prints a
-# table and writes it to build/zoo.md. zoo.py --packages core|zoo|all prints their Debian packages.
-# The variable FLAMERUN may name another flamerun.
+# Test flamerun with programs in the languages of Debian. Each program is run without flamerun
+# ("bare") and then sampled. zoo.py [core|zoo|all|NAME...] builds and checks these rows of rows.py,
+# prints a table and writes it to build/zoo.md. zoo.py --packages core|zoo|all prints their Debian
+# packages. The variable FLAMERUN may name another flamerun.
 import concurrent.futures
 import fnmatch
 import os
@@ -30,7 +30,8 @@ COLUMNS = ("row", "version", "samples / CPU time %", "own %", "named %", "incomp
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(ZOO / "home"), "LANG": "C.UTF-8",
                "GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off"}
 
-# Import when a row is checked: --packages must work before python3-pytest is installed.
+# Import these modules only when a row is checked, because --packages must work before
+# python3-pytest is installed.
 def statistics():
     os.environ["TEST_BUILD"] = str(FLAMERUN.parent)
     sys.path.insert(0, str(ROOT / "tests" / "e2e"))
@@ -40,7 +41,10 @@ def statistics():
 
 
 class Run:
-    """One run of @words in @folder: status, stdout, stderr, CPU seconds of itself and of what it ran."""
+    """
+    One run of @words in @folder: status, stdout, stderr, and CPU seconds of the program and of its
+    children.
+    """
 
     def __init__(self, words, folder, environment):
         self.folder = folder
@@ -64,8 +68,9 @@ class Run:
         self.stdout = (folder / "stdout").read_text(errors="replace")
         self.stderr = (folder / "stderr").read_text(errors="replace")
         self.is_outside = "sampled from outside" in self.stderr
-        # CPU time of the program. Use the time that flamerun prints if its tracer, a child, used
-        # CPU time too, or if the times of the program's children were not added up by wait().
+        # The CPU time of the program. Use the time that flamerun prints if its tracer, which is a
+        # child, also used CPU time, or if wait() did not add up the times of the program's
+        # children.
         stated = re.search(r"([\d.]+) s of CPU time", self.stderr)
         self.program_s = self.waited_s if words[0] == FLAMERUN else self.own_s + self.waited_s
         if stated and (self.is_outside or self.program_s < .1):
@@ -73,7 +78,10 @@ class Run:
 
 
 class Judged:
-    """A sampled run of @row beside @bare: figures for the table, and what is wrong."""
+    """
+    A sampled run of @row, compared with the run @bare: figures for the table, and a list of
+    problems.
+    """
 
     def __init__(self, row, bare, run, rate_hz):
         folded, profiled = statistics()
@@ -112,7 +120,10 @@ class Judged:
         return self.stacks.where(condition) / self.stacks.total if self.stacks.total else 0
 
     def judge_truth(self, row, folded, looks):
-        """Two thirds of what the program does are in heavy(), one third in light(), both below deep()."""
+        """
+        Check that two thirds of the program's work are in heavy(), one third in light(), both below
+        deep().
+        """
         parts = folded.Folded("")
         spinning = whole = 0
         for stack, weight in self.stacks.stacks:
@@ -135,7 +146,7 @@ class Judged:
 
 
 def installed(package):
-    """The version of a Debian package, without epoch and revision; None where it is not installed."""
+    """The version of a Debian package, without epoch and revision; None if it is not installed."""
     result = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Version}", package],
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     found = re.match(r"ii *(?:\d+:)?([^-+~]+)", result.stdout)
@@ -143,7 +154,7 @@ def installed(package):
 
 
 def judge(row):
-    """The cells of @row, whose last is "ok", "skipped: ..." or what is wrong."""
+    """The cells of @row, the last of which is "ok", "skipped: ..." or a list of problems."""
     try:
         return run_and_judge(row)
     except Exception as error:
@@ -170,7 +181,7 @@ def run_and_judge(row):
     words = [word.format(**fill) for word in shlex.split(row.run)]
     bare = Run(words, folder / "bare", environment)
     wrong = [f"bare: status {bare.status}"] if bare.status != row.status else []
-    # The default rate samples by timers; a higher one by perf events, if the machine has them.
+    # The default rate samples by timers; a higher rate by perf events, if the machine has them.
     rates = [197] + ([997] if statistics()[1].has_events() else [])
     judged = []
     for rate_hz in rates:
