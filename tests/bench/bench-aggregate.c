@@ -5,7 +5,7 @@
  * drain would save, and the memory of ten million distinct nodes. The stacks are recorded from a
  * compiler. Prints medians and ratios; asserts nothing.
  *
- * 	build/bench/bench-aggregate [build/libflameprof.so.1]
+ *	build/bench/bench-aggregate [build/libflameprof.so.1]
  */
 #include <limits.h>
 #include <time.h>

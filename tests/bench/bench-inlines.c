@@ -3,8 +3,8 @@
  * Print the chains of inlined functions at addresses, from the DWARF of one file. The addresses are
  * read from standard input, hexadecimal, one per line:
  *
- * 	bench-inlines FILE <ADDRESSES	chains, as `addr2line -fi -a` prints them
- * 	bench-inlines -q FILE ...	only their number, the time and the memory used
+ *	bench-inlines FILE <ADDRESSES	chains, as `addr2line -fi -a` prints them
+ *	bench-inlines -q FILE ...	only their number, the time and the memory used
  *
  * Without FILE it resolves addresses all over its own code.
  */

@@ -4,7 +4,7 @@
  * frame is of another function), with and without the interpreter's lock, and with warm and cold
  * CPU caches. Real samples find the caches cold. Prints medians; asserts nothing.
  *
- * 	bench-runtime_walk [libpython3.11.so.1.0 ...]
+ *	bench-runtime_walk [libpython3.11.so.1.0 ...]
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -5,8 +5,8 @@
  * tables are still in the CPU's caches). Then walk 500 frames. Prints medians and ratios; asserts
  * nothing.
  *
- * 	cc -O2 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/$(uname -m) -fomit-frame-pointer \
- * 		-o bench-unwind tests/bench/bench-unwind.c -lunwind && ./bench-unwind
+ *	cc -O2 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/$(uname -m) -fomit-frame-pointer \
+ *		-o bench-unwind tests/bench/bench-unwind.c -lunwind && ./bench-unwind
  */
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * versions. In the later version the hottest function costs a third more. Prints the totals that
  * were pushed, which a reader of the store must find.
  *
- * 	fleet ADDRESS PROFILES SAMPLES FILE...
+ *	fleet ADDRESS PROFILES SAMPLES FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
