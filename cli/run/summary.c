@@ -480,6 +480,18 @@ static bool would_show(const struct summary *summary, double cpu_ns, unsigned sa
 	       cpu_ns * EXPLAIN_HIGHER_HZ >= samples * NS_PER_S;
 }
 
+/*
+ * Returns a part of a sentence for the CPU time that threads without timers used in system calls,
+ * where they are not stopped for samples; "" if there were no such threads.
+ */
+static const char *in_calls(const struct summary *summary)
+{
+	for (int i = 0; i < PIPE_READER_REFUSALS && summary->refusals[i].programs; i++)
+		if (summary->refusals[i].by_stops)
+			return "in system calls of threads without timers, or ";
+	return "";
+}
+
 static void add_reason(
 	struct reasons *reasons, const struct summary *summary, enum wire_unsampled cause, double s)
 {
@@ -495,7 +507,8 @@ static void add_reason(
 	snprintf(ms, sizeof(ms), "%.*f", is_short ? 2 : 0,
 		(is_short ? short_ns : (double)clock_tick_ns()) / 1e6);
 	explain_expand(message, sizeof(message), unsampled_causes[cause].message,
-		FACTS(.n = is_short ? lives : totals->signal, .other = ms));
+		FACTS(.n = is_short ? lives : totals->signal, .other = ms,
+			.why = in_calls(summary)));
 	if (used + strlen(message) + 32 > sizeof(reasons->text))
 		return;
 	snprintf(reasons->text + used, sizeof(reasons->text) - used, "%s %.2f s %s",
@@ -550,7 +563,10 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }
 
-/* Add the one reason there is from outside: CPU time used before the tracer's first read. */
+/*
+ * Add the reasons that there can be from outside: CPU time used before the tracer's first read, or
+ * without timers.
+ */
 static bool add_unsampled_outside(
 	struct losses *losses, const struct summary *summary, double share)
 {
@@ -564,7 +580,7 @@ static bool add_unsampled_outside(
 				would_show(summary, cpu_ns / (double)threads, 1)
 			? EXPLAIN_UNSAMPLED_OUTSIDE_SHORT
 			: EXPLAIN_UNSAMPLED_OUTSIDE,
-		FACTS(.percent = 100 * share));
+		FACTS(.percent = 100 * share, .why = in_calls(summary)));
 	return true;
 }
 

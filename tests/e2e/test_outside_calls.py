@@ -23,6 +23,22 @@ STOPPED = r"had no timers and was stopped for samples, which may cut system call
 KERNEL_SHARE = 0.5
 
 
+# Uses all of its CPU time in system calls.
+READS = """
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+static char buffer[4 << 20];
+int main(void)
+{
+	int file = open("/dev/urandom", O_RDONLY);
+	while (clock() < CLOCKS_PER_SEC && read(file, buffer, sizeof(buffer)) > 0)
+		;
+	return 0;
+}
+"""
+
+
 def short_of(said):
     return tuple(map(int, re.search(r"short (\d+) of (\d+)", said).groups()))
 
@@ -98,6 +114,17 @@ def test_without_timers_it_is_stopped_and_that_is_said(tmp_path, how, why):
     assert short_of(said)[1] > 10
     stacks = folded.Folded((tmp_path / "b.folded").read_text())
     assert stacks.below("main") > 0.5 * stacks.total, stacks.describe()
+
+
+@pytest.mark.parametrize("options", [[], ["--outside"]])
+def test_without_timers_calls_are_not_sampled_and_that_is_said(tmp_path, options):
+    (tmp_path / "reads.c").write_text(READS)
+    program = compile_target(tmp_path / "reads.c", tmp_path, STATIC)
+    run = profile(tmp_path, "sh", "-c", f"trap '' TRAP; exec {program}", options=options)
+    assert run.status == 0 and re.search(STOPPED, run.stderr)[1] == "it ignores SIGTRAP"
+    assert run.folded.below("[unsampled]") > 0.5 * run.folded.total, run.folded.describe()
+    assert re.search(r" is \[unsampled\]: .*in system calls of threads without timers, or ",
+                     run.stderr), run.stderr
 
 
 def test_a_signal_that_is_blocked_for_a_while(tmp_path):
