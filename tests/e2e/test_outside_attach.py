@@ -173,7 +173,7 @@ def test_one_that_works_seldom_is_stopped_while_it_sleeps(tmp_path, programs):
 def ended(process):
     """End a program of outside.c. Returns its output."""
     process.terminate()
-    # Without the timeout it would never end if it waits for a signal that never comes.
+    # If the program waits for a signal that never comes, only the timeout ends the test.
     text, _ = process.communicate(timeout=60)
     assert process.returncode == 7
     return dict(line.split(" ", 1) for line in text.splitlines())

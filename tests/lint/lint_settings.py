@@ -55,8 +55,10 @@ def names(row):
 
 
 def items(path):
-    """Return {term: text} of the lists in a manual page: the .It line and the text below it, with
-    the lists that are nested in it."""
+    """
+    Return {.It line: text below it} of the lists in a manual page. The text includes the lists that
+    are nested in the item.
+    """
     found, around = {}, []
     for line in tree.lines(path):
         if line.startswith(".Bl "):

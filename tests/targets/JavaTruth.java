@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that knows its own stacks. Each way of calling ends in its own method, spin_..., that
-// uses the CPU for MS milliseconds. Before that it stores its stack in FILE as the JVM reports it,
-// outermost method first: [class.method, file, line now].
+// A program that stores its own stacks. Each way of calling ends in a method of its own, spin_...,
+// which stores its stack in FILE as the JVM reports it, outermost method first: [class.method,
+// file, line now]. Then it uses the CPU for MS milliseconds.
 //
 //     java JavaTruth FILE MS ROUNDS [+]
 //
-// Meanwhile classes are loaded and unloaded and garbage is collected. With "+" it begins when a
-// line arrives on stdin.
+// Meanwhile classes are loaded and unloaded and garbage is collected. With "+" the program begins
+// when a line arrives on stdin.
 import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;

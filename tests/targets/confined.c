@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confined WHAT ...: use CPU time in before(), forbid something, use CPU time in after(). Truth:
- * before() and after() use the printed CPU time; output and status equal those without flamerun.
+ * confined WHAT ...: use CPU time in before(), forbid something, use CPU time in after(). The
+ * program prints the CPU time that before() and after() use. Apart from these times, output and
+ * exit status must equal those without flamerun.
  *
  *   tsc HOW                 forbid the time stamp counter; HOW: prctl, syscall, thread, fork
  *   dispatch                dispatch system calls to the program's own SIGSYS handler
@@ -9,7 +10,7 @@
  *                           syscall, instruction, nowhere; THEN: threads, fork, exec, signal
  *   at-once HOW CALL        filter, then exec, both at the start of the program
  *
- * With BRIEF in the environment it uses almost no CPU time.
+ * With BRIEF in the environment the program uses almost no CPU time.
  */
 #include <errno.h>
 #include <linux/filter.h>

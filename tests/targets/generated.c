@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generated MILLISECONDS: main calls in turns three pieces of generated code, named by a perf map.
+ * generated MILLISECONDS: main() calls three pieces of generated code in turns. A perf map names
+ * them.
  *
- *   leaf_code  a loop that leaves stack and frame pointer alone
+ *   leaf_code  a loop that does not change stack pointer and frame pointer
  *   data_code  uses the frame pointer for data, as PCRE2's compiler does: it points at a record
  *              like a frame's, whose address is behind a byte that looks like a call
  *   jump_code  as data_code, but returns by a jump, so its caller cannot be found
  *
- * Truth: a third of the time each, except for a little in main and caller.
+ * Each piece has a third of the time, except for a little time in main and caller.
  */
 #include <string.h>
 #include <sys/mman.h>

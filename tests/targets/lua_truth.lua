@@ -1,6 +1,6 @@
 -- lua_truth.lua MS [deep|untold N]: for MS, call work() below functions, closures, and everything
 -- that calls Lua functions: metamethods, string.gsub, table.sort, iterators, load, finalizers; in
--- coroutines, protected calls and after errors. Truth: prints "stack FILE:FIRST:LINE;FILE:FIRST"
+-- coroutines, protected calls and after errors. Prints "stack FILE:FIRST:LINE;FILE:FIRST"
 -- for each stack in which work() was called, outermost function first, as debug.getinfo() reports
 -- it: the line at which a function begins, and its current line, which work() does not have; and
 -- "name FILE:FIRST NAME" for each name by which a function is called. For Lua 5.1 to 5.5 and

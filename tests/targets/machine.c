@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A virtual machine of three functions. For MS of CPU time, "main chunk" calls "fib", which burns
- * for a third of the time and calls the builtin "string.rep" for the rest. At its safe points the
+ * for a third of the time and calls the builtin "string.rep" for two thirds. At its safe points the
  * machine takes ticks of 10 ms and records its stack.
- * Truth: of the ticks, [vm];main chunk (script.lua:1);fib (script.lua:12) has a third, and
- * string.rep below it has two thirds. Native samples are all below run_machine.
+ * The stack [vm];main chunk (script.lua:1);fib (script.lua:12) has a third of the ticks, and
+ * string.rep below it has two thirds. All native samples are below run_machine.
  *
  *	machine MS [above] [fork] [exec] [die] [scope=FILE] [clock=cpu|vm] [names=N]
  *
  *	above	stacks are placed on native frames	fork	a child does the same first
  *	exec	then run this program once more		die	end by SIGKILL
  *	scope	profile itself, if not under flamerun
- *	names	each tick has N more functions, new ones
+ *	names	each tick's stack has N additional functions with new names
  *
- * Prints "ticks N", the recorded ticks, "refused N", those whose record failed, and of a child
- * "child_ticks N".
+ * Prints "ticks N", the number of recorded ticks; "refused N", the ticks whose record failed; and
+ * for a child "child_ticks N".
  */
 #include <signal.h>
 #include <stdio.h>

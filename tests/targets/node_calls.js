@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// node_calls.js SECONDS: calls by all kinds of callers. Truth: CALLERS in test_node_truth.py says
-// which function calls which.
+// node_calls.js SECONDS: functions are called by all kinds of callers. CALLERS in
+// test_node_truth.py lists which function calls which.
 let n = 0;
 function leaf() { n = n * 7 + 1 | 0; }
 const inner = () => leaf();

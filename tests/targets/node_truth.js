@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that knows its own stacks. Each way of calling ends in its own function, spin_...,
-// which is called once and uses the CPU for MS milliseconds. Before that it stores its stack in
-// FILE as V8 reports it, outermost function first: [name, file, line its function begins at, line
-// now]. Functions without a script, which are not the program's, are left out.
+// A program that stores its own stacks. Each way of calling ends in its own function, spin_...,
+// which is called once and stores its stack in FILE as V8 reports it, outermost function first:
+// [name, file, line its function begins at, line now]. Functions without a script are left out,
+// because they are not the program's. Then the function uses the CPU for MS milliseconds.
 //
 //     node_truth.js FILE MS [+]
 //
-// With "+" it begins when a line arrives on stdin.
+// With "+" the program begins when a line arrives on stdin.
 "use strict";
 const fs = require("fs");
 const vm = require("vm");

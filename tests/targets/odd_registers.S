@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions whose frames are found by r11, which the ABI lets a callee change. odd_inner changes
- * r11 and describes where it has saved it. An unwinder that follows only callee-saved registers
- * fails here.
+ * The CFA of odd_outer's frame is in r11, a register that the ABI lets a callee change. odd_inner
+ * changes r11, and its call-frame information describes where r11 is saved. An unwinder that
+ * follows only callee-saved registers fails here.
  *
  *	odd_outer: r11 = CFA, also during the call of odd_inner
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * odd_registers [MILLISECONDS]: main -> odd_outer -> odd_inner -> odd_work; odd_registers.S has the
- * two in the middle. Truth: all time is in odd_work, except for a little in main.
+ * odd_registers [MILLISECONDS]: main -> odd_outer -> odd_inner -> odd_work. odd_registers.S
+ * contains odd_outer and odd_inner. All time is in odd_work, except for a little in main.
  */
 #include "tests/targets/spin.h"
 

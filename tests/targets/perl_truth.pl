@@ -1,6 +1,6 @@
 # perl_truth.pl MS [threads|deep N]: for MS (deep: of CPU time), call work() below functions,
 # closures, and everything that calls Perl code: sort, tie, overloading, destructors, signals,
-# patterns, XS; in evals, files and all kinds of blocks, and after exceptions. Truth: prints "stack
+# patterns, XS; in evals, files and all kinds of blocks, and after exceptions. Prints "stack
 # F:LINE;F;..." for each stack in which work() was called, outermost function first, as caller()
 # reports it. Evaluated strings and work() have no line; eval {} is a block of its function.
 use strict;

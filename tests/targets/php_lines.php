@@ -1,8 +1,8 @@
 <?php
-// php_lines MS: uses MS of CPU time in lines of one function. Truth: prints "NAME LINE SHARE" of
+// php_lines MS: uses MS of CPU time in lines of one function, and prints "NAME LINE SHARE" of
 // each. Most of the work is in PHP code, or in C code that is called while the frame does not store
-// its line. Each line takes about two ticks of the kernel, for the reason given at spin_until()
-// in spin.h.
+// its line. Each line takes about two ticks of the kernel: spin_until() in spin.h
+// says why.
 function cpu_us()
 {
     $used = getrusage();

@@ -1,7 +1,7 @@
 <?php
 // php_truth MS: for MS of CPU time, call work() below functions, methods, closures, generators,
 // builtins that call functions, included files, exceptions, and fibers, which other functions
-// resume. Truth: prints "stack F:LINE;F;..." for each stack in which work() was called, outermost
+// resume. Prints "stack F:LINE;F;..." for each stack in which work() was called, outermost
 // function first, as PHP reports it: builtins and work() have no line.
 $stacks = [];
 $three = [2, 1, 3];

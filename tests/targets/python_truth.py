@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# A program that knows its own stacks. Each way of calling ends in its own function, which is called
-# once and uses the CPU for SECONDS of its thread's time. Before that it stores its stack in FILE,
-# outermost function first: [name, file, first line, line now]. Everything else takes almost no
-# time, so all these functions have equal shares. With "sleep" it sleeps for SECONDS instead, a bit
-# at a time; with "+" it begins when a line arrives on stdin.
+# A program that stores its own stacks. Each way of calling ends in its own function, called once,
+# which stores its stack in FILE, outermost function first: [name, file, first line, line now]. Then
+# it uses the CPU for SECONDS of its thread's time. Everything else takes almost no time, so all
+# these functions have equal shares. With "sleep" it sleeps for SECONDS instead, a bit at a time.
+# With "+" the program begins when a line arrives on stdin.
 #
 #     python_truth.py FILE SECONDS spin|sleep[+] [way...]
 import asyncio

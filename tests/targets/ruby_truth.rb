@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # ruby_truth MS [THREADS]: for MS, call work() below methods, blocks, procs, C functions that call
-# blocks, fibers, enumerators, threads, loaded files, eval, and exceptions. Truth: prints "stack
+# blocks, fibers, enumerators, threads, loaded files, eval, and exceptions. Prints "stack
 # F:LINE;F;..." for each stack in which work() was called, outermost function first, as Ruby reports
 # it: work() and functions written in C have no line.
 require 'tempfile'
@@ -14,8 +14,8 @@ WRITTEN_IN_C = %w[each map times sort_by loop each_with_index upto new call send
 $stacks = {}
 $end = Process.clock_gettime(Process::CLOCK_MONOTONIC) + ARGV[0].to_f / 1000
 
-# Return the label of @location, with its line unless it is a C function. A C function has path and
-# line of the next function outwards that is not in C, or none.
+# Return the label of @location, with its line unless it is a C function. Ruby gives a C function
+# the path and line of its nearest caller that is not written in C, or none.
 def line_of(location, outer)
   return location.label unless location.path
   is_c = WRITTEN_IN_C[location.label] && outer && outer.path == location.path &&

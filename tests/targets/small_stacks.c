@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * small_stacks CASE [BYTES]: how much of the program's stacks a profiler's signal uses.
+ * small_stacks CASE [BYTES]: measure how much of the program's stacks a profiler's signal uses.
  *
- *   alternate   before() burns, then an alternate signal stack of BYTES is set, then behind()
- *               burns; prints the true distribution; status 3 if a signal is blocked
+ *   alternate   before() burns, an alternate signal stack of BYTES is set, behind() burns;
+ *               prints the true distribution; exit status 3 if a signal is blocked
  *   below       prints how many bytes are written below the stack pointer of a thread
  *   neighbour   a coroutine uses all of its block of memory but BYTES: prints how many bytes of
  *               the block before it are overwritten

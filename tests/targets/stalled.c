@@ -8,8 +8,8 @@
  *            stop flamerun, work for MS in THREADS threads with FRAMES frames, then resume it
  *   hole     kill itself after it has reserved a control record and not written it
  *
- * Truth: prints the CPU time of deep_work and of other_work; the second program's samples are all
- * below other_work.
+ * The program prints the CPU time of deep_work and of other_work. All samples of the second program
+ * must be below other_work.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that are called through a few bytes of generated code each, as CPython calls its own
- * functions since 3.12 (Python/asm_trampoline.S). /tmp/perf-PID.map names this code; it has no
+ * Each function is called through a few bytes of generated code (a trampoline), as CPython calls
+ * its functions since 3.12 (Python/asm_trampoline.S). /tmp/perf-PID.map names this code. It has no
  * call-frame information and, on x86_64, no frame pointers. Argument: seconds of CPU time.
  *
  *	main -> py::outer -> outer -> py::middle -> middle -> py::leaf -> leaf, which spins
  *	main -> py::outer -> outer -> py::quick -> quick, which returns at once
  *
- * Truth: every sample below main is in one of these two chains. Many samples of the second one are
- * in the trampoline itself, before or after its call.
+ * Every sample below main is in one of these two chains. Many samples of the second chain are in
+ * the trampoline itself, before or after its call.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waits MS: for MS, threads wait, each in its own way, in a function of the same name. Truth:
- * prints the time of each by elapsed time; how often the sleeping thread slept and how often it
- * gave up its CPU ("switches"); and how many calls were interrupted (EINTR).
+ * waits MS: for MS, threads wait, each in its own way and in its own function. The program prints
+ * the elapsed time of each function; how many times the sleeping thread slept and gave up its CPU
+ * ("switches"); and how many calls were interrupted (EINTR).
  *
- *   sleeps     sleep: 30 ms in nap, 120 in sleeps
+ *   function   waits for
+ *   sleeps     the end of a sleep: 30 ms in nap, 120 in sleeps
  *   wants      a mutex, which another thread holds for 60 of 100 ms
- *   reads      a pipe, receives: a socket, polls: another pipe, each written to every 50 ms
- *   waits      a condition, takes: a semaphore, both signalled every 50 ms
+ *   reads      a pipe, written to every 50 ms, as are the next two
+ *   receives   a socket
+ *   polls      another pipe
+ *   waits      a condition, signalled every 50 ms
+ *   takes      a semaphore, signalled every 50 ms
  *   reaps      a child that sleeps
- *   joins      in the main thread, for all others
+ *   joins      (in the main thread) all other threads
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // waits_more MS FILE: for MS, threads wait by means of C++20, a file system and a shared CPU.
-// Truth: prints the waiting time of each function, without CPU time and time without a CPU.
+// The program prints the waiting time of each function, without the time on a CPU and the time
+// when it was ready but had no CPU.
 //
 //   awaits     a std::atomic, which another thread changes every 50 ms
 //   fetches    blocks of FILE, a MiB each, past the page cache, for 60 of 100 ms; prints nothing
 //              if the file system does not allow that
 //   rests      sleeps 20 ms, then works for 5 ms on a CPU that another thread always uses
 //
-// "ready" is the time that all of them had no CPU since main(), by the kernel's accounting.
+// The printed "ready" is the time for which the threads together were ready but had no CPU since
+// main() began, by the kernel's accounting.
 #include <atomic>
 #include <fcntl.h>
 #include <pthread.h>

@@ -347,7 +347,7 @@ static void lives_under_lies(void **state)
 }
 
 /*
- * flamerun's readers use only values that they have copied and checked, and every loop of theirs
+ * flamerun's readers use only values that they have copied and checked, and every loop in them
  * ends.
  */
 static void readers_of_lies(void **state)

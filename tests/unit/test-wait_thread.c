@@ -149,7 +149,7 @@ static void who_slept_when_the_look_was_due_did(void **state)
 }
 
 /*
- * If the thread's next wait tells nothing about the one before, a later observation records the
+ * If the thread's next wait shows nothing about the wait before it, a later observation records the
  * time.
  */
 static void nothing_is_told_of_others(void **state)
