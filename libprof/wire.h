@@ -12,7 +12,7 @@
  *
  *   +0            struct wire_arena           header: settings, counters
  *   SLOTS_OFFSET  struct wire_slot  [SLOTS]   one per process image (one exec or fork)
- *   behind them   struct wire_ring  [RINGS]   one per sampled thread, two beside each slot
+ *   between them  struct wire_ring  [RINGS]   one per sampled thread, two behind each slot
  *   BLOCKS_OFFSET struct wire_block [BLOCKS]  which ring owns which block of the pool
  *   CONTROL_..    WIRE_CONTROL_BYTES per slot: control records, many writers
  *   POOL_OFFSET   arena.blocks times WIRE_BLOCK_BYTES: sample records, one writer per block

@@ -2,9 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: used by the handler. */
 /*
  * A pool of stacks for the handler's walks: one for each thread, but at most a few for each CPU.
- * One stack for every thread would cost 12 KiB and two mappings each, which is much for thousands
- * of threads. A stack cannot be found by thread-local storage, because threads of a raw
- * clone(CLONE_VM) may share that storage.
+ * One stack for every thread would cost two mappings and 12 KiB of resident memory each, which is
+ * much for thousands of threads. A stack cannot be found by thread-local storage, because threads
+ * of a raw clone(CLONE_VM) may share that storage.
  *
  *	| guard | stack 0      | guard | stack 1      | ...     each pair mapped by itself
  *	  4 KiB   STACK_BYTES
