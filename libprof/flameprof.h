@@ -82,11 +82,6 @@ struct flameprof_options {
 	 */
 	size_t ring_bytes FLAMEPROF_ZERO;
 	/*
-	 * Memory for samples that the worker has read and not yet added to the profile [16 MiB];
-	 * 1..1 GiB. A batch of samples is at most an eighth of this.
-	 */
-	size_t queue_bytes FLAMEPROF_ZERO;
-	/*
 	 * Memory of one profile [256 MiB]; 64 KiB..16 GiB. Samples that do not fit are counted as
 	 * dropped.
 	 */
@@ -200,9 +195,8 @@ FLAMEPROF_API int flameprof_mark(const char *name);
 enum flameprof_drop {
 	/* More than ring_bytes of one thread's samples were unread. */
 	FLAMEPROF_DROP_RING = 0,
-	FLAMEPROF_DROP_QUEUE = 1,   /* queue_bytes were in use */
-	FLAMEPROF_DROP_PROFILE = 2, /* profile_bytes were in use */
-	FLAMEPROF_DROP_DAMAGED = 3, /* a record was overwritten */
+	FLAMEPROF_DROP_PROFILE = 1, /* profile_bytes were in use */
+	FLAMEPROF_DROP_DAMAGED = 2, /* a record was overwritten */
 	FLAMEPROF_DROPS
 };
 
@@ -225,13 +219,8 @@ struct flameprof_counters {
 	/* Weight of samples that were due while the profiler was paused. */
 	uint64_t paused_weight;
 	struct {
-		uint64_t batches, samples, weight, bytes;
+		uint64_t samples, weight, bytes;
 	} dropped[FLAMEPROF_DROPS];
-	/*
-	 * Largest number of bytes that were queued at once, or would have been with a batch that
-	 * was dropped. Reading the counters resets it to the bytes queued now.
-	 */
-	uint64_t high_water_bytes;
 	/* Time in the signal handler, extrapolated from every 16th call. */
 	uint64_t handler_ns;
 	/* CPU time of the profiler's own threads. */

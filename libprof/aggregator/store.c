@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Add batches to profiles; keep the catalogue of names; read the segments of modules. */
+/* Add samples to profiles; keep the catalogue of names; read the segments of modules. */
 #include "libprof/aggregator/store.h"
 
 #include <elf.h>
@@ -16,7 +16,6 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/waits/wait_leaf.h"
 #include "libprof/wire_control.h"
-#include "libprof/wire_drain.h"
 
 void store_begin(struct flameprof_profile *p, uint64_t start_ns, int64_t start_wall_s)
 {
@@ -50,35 +49,58 @@ static void count_sample(struct store_result *result, const struct wire_sample *
 	result->ends[sample->end] += sample->weight;
 }
 
-/* Each record is checked again, because the ring may have been overwritten while it was copied. */
-void store_add_batch(
-	struct flameprof_profile *p, const struct batch *batch, struct store_result *result)
+/* Add the samples of one ring. @frames has room for WIRE_MAX_DEPTH. */
+static void drain_ring(struct flameprof_profile *p, struct wire_drain *drain,
+	struct wire_drain_pass *pass, uint64_t until_ns, uint64_t *frames,
+	struct store_result *result)
 {
+	const struct wire_ring *ring = wire_ring(drain->arena, pass->index);
 	int has_begun = 0;
 	uint64_t named = UINT64_MAX; /* thread that was named last */
+	uint64_t before = 0;
+	struct wire_sample sample;
+	enum wire_drain_step step;
 
-	for (uint32_t at = 0; at < batch->bytes;) {
-		const struct wire_sample *sample =
-			(const struct wire_sample *)(batch->records + at);
-		uint32_t rest = batch->bytes - at;
-
-		if (!wire_sample_is_whole(sample, rest)) {
-			result->damaged_samples++;
-			result->damaged_bytes += rest;
-			break;
-		}
-		at += sample->bytes;
-		if (!sample->weight)
+	while ((step = wire_drain_next(drain, pass, &sample)) == WIRE_DRAIN_RECORD &&
+		sample.time_ns <= until_ns) {
+		wire_copy(frames, wire_drain_frames(drain, pass), 8 * sample.frames);
+		wire_drain_skip(drain, pass, sample.bytes);
+		before = pass->taken;
+		if (!sample.weight)
 			continue;
-		has_begun = has_begun || !profile_begin_run(p, batch->image);
-		if (!has_begun || profile_add(p, 0, sample, (const uint64_t *)(sample + 1))) {
-			count_sample(result, sample, 1);
+		has_begun = has_begun || !profile_begin_run(p, pass->owner >> 2);
+		if (!has_begun || profile_add(p, 0, &sample, frames)) {
+			count_sample(result, &sample, 1);
 			continue;
 		}
-		count_sample(result, sample, 0);
-		if (named != sample->thread)
-			profile_name_thread(p, 0, sample->thread, batch->tid, batch->comm);
-		named = sample->thread;
+		count_sample(result, &sample, 0);
+		if (named != sample.thread) {
+			char comm[WIRE_COMM_BYTES];
+
+			memcpy(comm, ring->comm, sizeof(comm));
+			comm[sizeof(comm) - 1] = '\0';
+			profile_name_thread(p, 0, sample.thread, ring->tid, comm);
+		}
+		named = sample.thread;
+	}
+	if (step == WIRE_DRAIN_DAMAGED) {
+		result->damaged_samples++;
+		result->damaged_bytes += pass->taken - before;
+	}
+	wire_drain_end(drain, pass);
+}
+
+void store_drain(struct flameprof_profile *p, struct wire_drain *drain, uint64_t image,
+	uint64_t until_ns, struct store_result *result)
+{
+	static uint64_t frames[WIRE_MAX_DEPTH]; /* too large for any stack; one reader at a time */
+	uint32_t high = wire_rings_high(drain->arena);
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct wire_drain_pass pass;
+
+		if (wire_drain_begin(drain, i, &pass) && pass.owner >> 2 == image)
+			drain_ring(p, drain, &pass, until_ns, frames, result);
 	}
 }
 
@@ -137,7 +159,7 @@ int store_read_memory(uint64_t address, void *to, size_t bytes)
 static int is_elf_header(const ElfW(Ehdr) * header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
-		header->e_phentsize == sizeof(ElfW(Phdr)) && header->e_phnum <= HEADERS_MAX;
+	       header->e_phentsize == sizeof(ElfW(Phdr)) && header->e_phnum <= HEADERS_MAX;
 }
 
 static void add_segment(struct names_module *module, const ElfW(Phdr) * segment)
@@ -250,8 +272,7 @@ static int add_code_record(struct store_catalogue *catalogue, const struct wire_
 static int add_function_record(
 	struct store_catalogue *catalogue, const struct wire_function *record)
 {
-	const struct names_code code = {
-		.space = record->space,
+	const struct names_code code = {.space = record->space,
 		.bytes = wire_function_bytes(record->flags),
 		.line = record->line,
 		.flags = record->flags};
@@ -318,8 +339,7 @@ static int resolve_module(struct flameprof_profile *p, const struct names *names
 
 	if (!module || names_find_module(&p->names, 0, number))
 		return 0;
-	return names_add_module(
-		&p->names, &p->account, module, names_string(names, module->path));
+	return names_add_module(&p->names, &p->account, module, names_string(names, module->path));
 }
 
 static int resolve_code(struct flameprof_profile *p, const struct names *names, uint64_t space)

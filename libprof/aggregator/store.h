@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fill the profiles of a process that profiles itself: batches of samples, and names from control
- * records. libprof/flameprof_profile.h reads, merges and writes profiles.
+ * Fill the profiles of a process that profiles itself: samples from its rings, and names from
+ * control records. libprof/flameprof_profile.h reads, merges and writes profiles.
  *
  * A profile's memory is mapped from the kernel, never the host's malloc(), and counted against one
  * limit.
@@ -12,13 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/aggregator/queue.h"
 #include "libprof/profile/names.h"
 #include "libprof/profile/profile.h"
-#include "libprof/wire.h"
+#include "libprof/wire_drain.h"
 
 /*
- * Sums over added samples: store_add_batch() and store_add_wait() increment these values. Weights
+ * Sums over added samples: store_drain() and store_add_wait() increment these values. Weights
  * are in periods.
  */
 struct store_result {
@@ -43,12 +42,14 @@ void store_begin(struct flameprof_profile *profile, uint64_t start_ns, int64_t s
 void store_end(struct flameprof_profile *profile, uint64_t end_ns);
 
 /*
- * Add every sample of @batch. A sample of WIRE_KIND_CREDIT without frames is added to the last
- * stack of its thread in this profile, or to the thread alone if there is none. A damaged record
- * ends the batch and is counted.
+ * Add the samples in every ring of @image, up to the first one later than @until_ns, and free their
+ * bytes in the rings. A sample of WIRE_KIND_CREDIT without frames is added to the last stack of its
+ * thread in this profile, or to the thread alone if there is none. A damaged record hides where the
+ * next one begins, so the ring's other bytes are counted as damaged. Context: the arena's only
+ * reader.
  */
-void store_add_batch(struct flameprof_profile *profile, const struct batch *batch,
-	struct store_result *result);
+void store_drain(struct flameprof_profile *profile, struct wire_drain *drain, uint64_t image,
+	uint64_t until_ns, struct store_result *result);
 
 /*
  * Add @sample, which shows a waiting thread with @frames, of process image @image. Name the leaf

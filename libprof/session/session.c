@@ -134,7 +134,7 @@ uint64_t session_deadline(int timeout_ms)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 /*
- * flameprof_diagnostics(): read and reset the counters of handlers, queue and worker. The handlers'
+ * flameprof_diagnostics(): read and reset the counters of handlers and worker. The handlers'
  * counters only grow, so their values at the last read are stored and subtracted.
  */
 
@@ -183,22 +183,6 @@ static void collect_sampler(void)
 	counts->handler_ns += growth_since(&slot->handler_ns, &seen->handler_ns);
 	if (worker)
 		collect_worker(clock_of_thread(worker));
-}
-
-static void collect_queue(void)
-{
-	struct flameprof_counters *counts = &session.counts;
-	struct queue_counters queue;
-
-	queue_counters_reset(&session.queue, &queue);
-	counts->dropped[FLAMEPROF_DROP_QUEUE].batches += queue.dropped_batches;
-	counts->dropped[FLAMEPROF_DROP_QUEUE].samples += queue.dropped_samples;
-	counts->dropped[FLAMEPROF_DROP_QUEUE].weight += queue.dropped_weight;
-	counts->dropped[FLAMEPROF_DROP_QUEUE].bytes += queue.dropped_bytes;
-	counts->dropped[FLAMEPROF_DROP_DAMAGED].samples += queue.damaged_samples;
-	counts->dropped[FLAMEPROF_DROP_DAMAGED].bytes += queue.damaged_bytes;
-	if (queue.high_water_bytes > counts->high_water_bytes)
-		counts->high_water_bytes = queue.high_water_bytes;
 }
 
 static uint64_t count_threads(void)
@@ -253,7 +237,6 @@ void diagnostics_end(void)
 {
 	pthread_mutex_lock(&session.counts_lock);
 	collect_sampler();
-	collect_queue();
 	session.is_counting = 0;
 	pthread_mutex_unlock(&session.counts_lock);
 }
@@ -267,7 +250,6 @@ int flameprof_diagnostics(struct flameprof_counters *out)
 	pthread_mutex_lock(&session.counts_lock);
 	if (session.is_counting) {
 		collect_sampler();
-		collect_queue();
 		session.counts.threads = count_threads();
 	}
 	if (session.has_counts) {
@@ -309,7 +291,6 @@ static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 		error = -ENOMEM;
 		goto out;
 	}
-	barrier.boundary_ns = clock_monotonic_ns();
 	error = queue_add_barrier(&session.queue, &barrier);
 	if (!error)
 		error = queue_wait(&barrier, timeout_ms);

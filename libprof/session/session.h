@@ -8,7 +8,7 @@
  * In LIVE the worker thread may end sampling by itself (max_span_ms, no memory, signal lost); then
  * the profile waits for flameprof_stop().
  *
- *   handlers ──▶ rings ──▶ queue ──▶ worker ──▶ profile ──barrier──▶ flush
+ *   handlers ──▶ rings ──▶ worker ──▶ profile ──barrier──▶ flush
  *
  * Locks, in the order in which they may be nested; no thread waits for another one while it holds a
  * lock:
@@ -68,7 +68,7 @@ struct session {
 
 	pthread_mutex_t counts_lock;
 	int has_counts; /* there was a session in this process */
-	/* 1: the counters of sampler and queue belong to this session. */
+	/* 1: the counters of the sampler belong to this session. */
 	int is_counting;
 	struct flameprof_counters counts; /* since the last read */
 	struct session_seen seen;
@@ -155,11 +155,11 @@ void *worker_main(void *argument);
 /* ---- counters -------------------------------------------------------------------------------- */
 
 void diagnostics_begin(void);
-/* Add the result of one batch. Context: the worker. */
+/* Add the result of one pass over the rings. Context: the worker. */
 void diagnostics_add(const struct store_result *result);
 /* Add the worker's CPU time, which cannot be read later. Context: the worker, at its end. */
 void diagnostics_worker_ends(void);
-/* Read the counters of sampler, queue and worker for the last time, before they are freed. */
+/* Read the counters of sampler and worker for the last time, before they are freed. */
 void diagnostics_end(void);
 
 /* ---- forks ----------------------------------------------------------------------------------- */
@@ -181,7 +181,6 @@ struct settings {
 	unsigned depth;
 	unsigned max_span_ms;
 	size_t ring_bytes;
-	size_t queue_bytes;
 	size_t profile_bytes;
 	const char *title; /* borrowed; NULL: the program's name */
 	uint32_t is_paused;

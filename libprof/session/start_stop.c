@@ -34,8 +34,6 @@
 #define RATE_DEFAULT_HZ	      197u
 #define RING_BYTES_MIN	      ((size_t)4 << 10)
 #define RING_BYTES_MAX	      ((size_t)90 << 10)
-#define QUEUE_BYTES_DEFAULT   ((size_t)16 << 20)
-#define QUEUE_BYTES_MAX	      ((size_t)1 << 30)
 #define PROFILE_BYTES_DEFAULT ((size_t)256 << 20)
 #define PROFILE_BYTES_MIN     ((size_t)64 << 10)
 #define PROFILE_BYTES_MAX     ((size_t)16 << 30)
@@ -79,7 +77,6 @@ int settings_from_options(struct settings *settings, const struct flameprof_opti
 		.max_span_ms = options->max_span_ms,
 		.ring_bytes =
 			clamp(options->ring_bytes, RING_BYTES_MAX, RING_BYTES_MIN, RING_BYTES_MAX),
-		.queue_bytes = clamp(options->queue_bytes, QUEUE_BYTES_DEFAULT, 1, QUEUE_BYTES_MAX),
 		.profile_bytes = clamp(options->profile_bytes, PROFILE_BYTES_DEFAULT,
 			PROFILE_BYTES_MIN, PROFILE_BYTES_MAX),
 		.title = options->title,
@@ -254,10 +251,10 @@ static void arm_this_thread(void)
 		tasks_begin_self(thread);
 }
 
-static int begin_worker(const struct settings *settings)
+static int begin_worker(void)
 {
-	int error = queue_init(&session.queue, settings->queue_bytes, sampler.arena, sampler.blocks,
-		sampler.image);
+	int error =
+		queue_init(&session.queue, sampler.arena, sampler.blocks, sampler.image);
 
 	if (error)
 		return error;
@@ -292,7 +289,7 @@ static int begin_session(const struct settings *settings)
 		goto out;
 	arm_this_thread();
 	tasks_rescan();
-	error = begin_worker(settings);
+	error = begin_worker();
 	if (!error)
 		return 0;
 	session_quiesce();

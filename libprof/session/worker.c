@@ -37,47 +37,52 @@ static void read_control(void)
 		store_catalogue_read_lost_marks(session.catalogue), __ATOMIC_RELAXED);
 }
 
-static void add_batch(struct queue_item *item)
+/* Move the samples up to @until_ns from the rings into the profile. */
+static void drain_rings(uint64_t until_ns)
 {
 	struct store_result result = {0};
 
-	store_add_batch(session.profile, item->batch, &result);
+	store_drain(session.profile, &session.queue.drain, session.queue.image, until_ns, &result);
 	diagnostics_add(&result);
-	queue_free_batch(&session.queue, item);
 }
 
 /*
  * Complete a flush: pass the current profile to the waiting thread, and continue with the empty
  * profile in its barrier.
  */
-static void complete_flush(struct queue_item *item)
+static void complete_flush(struct barrier *barrier)
 {
 	struct flameprof_profile *ended = session.profile;
-	struct barrier *barrier = item->barrier;
 
 	/* Read the marks up to now and the names of modules that are new in this profile. */
 	own_waits_report();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
-		queue_complete(item, -ENOMEM, NULL);
+		queue_complete(barrier, -ENOMEM, NULL);
 		return;
 	}
 	store_end(ended, barrier->boundary_ns);
 	session.profile = barrier->next;
 	store_begin(session.profile, barrier->boundary_ns, (int64_t)time(NULL));
-	queue_complete(item, 0, ended);
+	queue_complete(barrier, 0, ended);
 }
 
-static void process_queue(void)
+/*
+ * Drain up to the boundary of the oldest flush and complete it, unless it was given up meanwhile.
+ * Drain everything and return 0 if there is none.
+ */
+static int drain_to_boundary(void)
 {
-	struct queue_item *item;
+	uint64_t until_ns = queue_boundary(&session.queue);
+	struct barrier *barrier;
 
-	while ((item = queue_pop(&session.queue))) {
-		if (item->kind == QUEUE_BATCH)
-			add_batch(item);
-		else
-			complete_flush(item);
-	}
+	drain_rings(until_ns);
+	if (until_ns == UINT64_MAX)
+		return 0;
+	barrier = queue_pop(&session.queue, until_ns);
+	if (barrier)
+		complete_flush(barrier);
+	return 1;
 }
 
 /* Do checks that need not be done at every turn. */
@@ -114,17 +119,14 @@ static void run_once(uint32_t bell, int is_last)
 	} else {
 		if (!session.sees_births)
 			find_new_threads();
-		/*
-		 * If the doorbell was not rung, the worker woke only for the search. Do not drain
-		 * the rings, because that would make many small batches.
-		 */
+		/* If the doorbell was not rung, the worker woke only for the search. */
 		if (bell == session.bell)
 			return;
 	}
 	session.bell = bell;
 	read_control();
-	queue_drain(&session.queue, UINT64_MAX);
-	process_queue();
+	while (drain_to_boundary())
+		;
 }
 
 /*

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measure the cost of a sample from its ring to the profile, on one core, compared with a hash
- * table of whole stacks as gperftools has it. Also measure how much keeping batches until the next
- * drain would save, and the memory of ten million distinct nodes. The stacks are recorded from a
- * compiler. Prints medians and ratios; asserts nothing.
+ * table of whole stacks as gperftools has it. Also measure the memory of ten million distinct
+ * nodes. The stacks are recorded from a compiler. Prints medians and ratios; asserts nothing.
  *
  *	build/bench/bench-aggregate [build/libflameprof.so.1]
  */
 #include <limits.h>
 #include <time.h>
 
-#include "libprof/aggregator/queue.h"
 #include "libprof/aggregator/store.h"
+#include "libprof/profile/profile.h"
 #include "libprof/profile/lookup.h"
 #include "libprof/sampler/ring.h"
 #include "tests/bench/recording.h"
@@ -25,7 +24,7 @@
 #define CEILING	 (256u << 20)
 #define MILLIONS 10
 
-enum method { STORE_COLD, STORE_STEADY, PEER_COLD, PEER_STEADY, HARVEST, COPY_KEPT, METHODS };
+enum method { STORE_COLD, STORE_STEADY, PEER_COLD, PEER_STEADY, METHODS };
 
 static double ns[METHODS][ROUNDS];
 static void *arena;
@@ -84,9 +83,9 @@ static void peer_grow(struct peer *peer)
 	peer->bits = bits;
 }
 
-static void peer_add(struct peer *peer, const struct wire_sample *sample)
+static void peer_add(
+	struct peer *peer, const struct wire_sample *sample, const uint64_t *frames)
 {
-	const uint64_t *frames = (const uint64_t *)(sample + 1);
 	uint64_t hash = sample->thread;
 	struct whole *w;
 
@@ -117,17 +116,6 @@ static void peer_add(struct peer *peer, const struct wire_sample *sample)
 	}
 	peer->samples[peer->sample_count++] =
 		(struct flameprof_sample){sample->time_ns, w->number, sample->weight};
-}
-
-static void peer_add_batch(struct peer *peer, const struct batch *batch)
-{
-	for (uint32_t at = 0; at < batch->bytes;) {
-		const struct wire_sample *sample =
-			(const struct wire_sample *)(batch->records + at);
-
-		peer_add(peer, sample);
-		at += sample->bytes;
-	}
 }
 
 static void peer_free(struct peer *peer)
@@ -170,65 +158,55 @@ static size_t fill_ring(const struct recording *recording, size_t from)
 	return from;
 }
 
-typedef void consume_fn(void *context, const struct batch *batch);
+typedef void consume_fn(void *context, struct wire_drain *drain);
 
-static void consume_store(void *profile, const struct batch *batch)
+static void consume_store(void *profile, struct wire_drain *drain)
 {
 	struct store_result result = {0};
 
-	store_add_batch(profile, batch, &result);
+	store_drain(profile, drain, IMAGE, UINT64_MAX, &result);
 	if (result.full_samples || result.damaged_samples)
 		abort();
 }
 
-static void consume_peer(void *peer, const struct batch *batch)
+static void consume_peer(void *peer, struct wire_drain *drain)
 {
-	peer_add_batch(peer, batch);
-}
+	static uint64_t frames[WIRE_MAX_DEPTH];
+	struct wire_drain_pass pass;
+	struct wire_sample sample;
 
-/*
- * Copy the batch into memory that is already mapped, which is the least that keeping batches would
- * cost.
- */
-static void consume_copy(void *kept, const struct batch *batch)
-{
-	memcpy(kept, batch->records, batch->bytes);
+	if (!wire_drain_begin(drain, RING, &pass))
+		abort();
+	while (wire_drain_next(drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
+		wire_copy(frames, wire_drain_frames(drain, &pass), 8 * sample.frames);
+		peer_add(peer, &sample, frames);
+		wire_drain_skip(drain, &pass, sample.bytes);
+	}
+	wire_drain_end(drain, &pass);
 }
-
-struct timing {
-	double consume_ns, ring_drain_ns; /* of all samples */
-};
 
 /*
  * Pass the recording through the ring @passes times. The time of filling the ring is not measured.
+ * Returns ns of all samples.
  */
-static struct timing replay(
+static double replay(
 	const struct recording *recording, unsigned passes, consume_fn *consume, void *context)
 {
-	struct timing timing = {0, 0};
-	static struct queue queue;
+	static struct wire_drain drain;
+	double spent_ns = 0;
 
-	queue_init(&queue, 16 << 20, arena, WIRE_BLOCKS_MIN, IMAGE);
+	drain = (struct wire_drain){.arena = arena, .blocks = WIRE_BLOCKS_MIN};
 	for (unsigned pass = 0; pass < passes; pass++) {
 		for (size_t at = 0; at < recording->count;) {
-			struct queue_item *item;
-			double before, middle;
+			double before;
 
 			at = fill_ring(recording, at);
 			before = now_ns();
-			queue_drain(&queue, UINT64_MAX);
-			item = queue_pop(&queue);
-			middle = now_ns();
-			timing.ring_drain_ns += middle - before;
-			consume(context, item->batch);
-			before = now_ns();
-			timing.consume_ns += before - middle;
-			queue_free_batch(&queue, item);
-			timing.ring_drain_ns += now_ns() - before;
+			consume(context, &drain);
+			spent_ns += now_ns() - before;
 		}
 	}
-	queue_release(&queue);
-	return timing;
+	return spent_ns;
 }
 
 static struct flameprof_profile *new_profile(size_t limit_bytes)
@@ -242,31 +220,25 @@ static void measure(const struct recording *recording, unsigned round, size_t *b
 {
 	double samples = (double)recording->count;
 	struct flameprof_profile *profile = new_profile(4 * GIB);
-	char *kept = malloc(WIRE_BLOCK_BYTES);
 	struct peer peer = {0};
-	struct timing timing;
 
-	ns[STORE_COLD][round] = replay(recording, 1, consume_store, profile).consume_ns / samples;
-	ns[PEER_COLD][round] = replay(recording, 1, consume_peer, &peer).consume_ns / samples;
+	ns[STORE_COLD][round] = replay(recording, 1, consume_store, profile) / samples;
+	ns[PEER_COLD][round] = replay(recording, 1, consume_peer, &peer) / samples;
 	bytes[0] = store_bytes(profile);
 	bytes[1] = peer.bytes + (sizeof(void *) << peer.bits) +
 		peer.sample_room * sizeof(*peer.samples);
-	timing = replay(recording, REPLAYS, consume_store, profile);
-	ns[STORE_STEADY][round] = timing.consume_ns / samples / REPLAYS;
-	ns[HARVEST][round] = timing.ring_drain_ns / samples / REPLAYS;
+	ns[STORE_STEADY][round] =
+		replay(recording, REPLAYS, consume_store, profile) / samples / REPLAYS;
 	ns[PEER_STEADY][round] =
-		replay(recording, REPLAYS, consume_peer, &peer).consume_ns / samples / REPLAYS;
-	ns[COPY_KEPT][round] =
-		replay(recording, REPLAYS, consume_copy, kept).consume_ns / samples / REPLAYS;
+		replay(recording, REPLAYS, consume_peer, &peer) / samples / REPLAYS;
 	flameprof_profile_free(profile);
 	peer_free(&peer);
-	free(kept);
 }
 
 static void report(const struct recording *recording, const size_t *bytes)
 {
 	double samples = (double)recording->count;
-	double steady = median(STORE_STEADY), ring_drain = median(HARVEST);
+	double steady = median(STORE_STEADY);
 
 	printf("%zu samples of a compiler, %.1f frames each\n", recording->count,
 		(double)recording->frames / samples);
@@ -277,11 +249,8 @@ static void report(const struct recording *recording, const size_t *bytes)
 		median(PEER_STEADY) / steady);
 	printf("bytes per sample             %-10.0f %-14.0f %.2f\n", (double)bytes[0] / samples,
 		(double)bytes[1] / samples, (double)bytes[1] / (double)bytes[0]);
-	printf("ring to batch: %.0f ns per sample; copying alone %.0f: keeping batches can save "
-	       "%.0f\n",
-		ring_drain, median(COPY_KEPT), ring_drain - median(COPY_KEPT));
 	printf("ring to profile: %.2f million samples per second and core; at first sight %.2f\n",
-		1e3 / (steady + ring_drain), 1e3 / (median(STORE_COLD) + ring_drain));
+		1e3 / steady, 1e3 / median(STORE_COLD));
 }
 
 /*
@@ -291,32 +260,26 @@ static void report(const struct recording *recording, const size_t *bytes)
 static void fill_up(unsigned millions)
 {
 	struct flameprof_profile *profile = new_profile(CEILING);
-	struct {
-		struct batch batch;
-		char room[sizeof(struct wire_sample) + 60 * 8];
-	} one = {.batch = {.bytes = sizeof(struct wire_sample) + 60 * 8}};
-	struct wire_sample *sample = (struct wire_sample *)one.batch.records;
-	uint64_t *frames = (uint64_t *)(sample + 1), next = 1;
-	struct store_result result = {0};
-	size_t high = 0;
+	const struct wire_sample sample = {.thread = 1, .weight = 1, .frames = 60};
+	uint64_t frames[60], next = 1;
+	size_t samples = 0;
+	int is_full = 0;
 	double start = now_ns();
 
-	*sample = (struct wire_sample){
-		.bytes = one.batch.bytes, .thread = 1, .weight = 1, .frames = 60};
-	while (next < millions * 1000000ULL && !result.full_samples) {
+	profile_begin_run(profile, IMAGE);
+	while (next < millions * 1000000ULL && !is_full) {
 		for (unsigned i = 0; i < 20; i++)
 			frames[i] = next++ * 0x9e3779b97f4a7c15ULL >> 17;
 		for (unsigned i = 20; i < 60; i++)
 			frames[i] = i;
-		store_add_batch(profile, &one.batch, &result);
-		if (store_bytes(profile) > high)
-			high = store_bytes(profile);
+		is_full = profile_add(profile, 0, &sample, frames) != 0;
+		samples += !is_full;
 	}
-	printf("%.2f million distinct nodes below %lu samples: %zu bytes now, %.1f per node; "
+	printf("%.2f million distinct nodes below %zu samples: %zu bytes now, %.1f per node; "
 	       "ceiling %u; %.0f ns per sample%s\n",
-		(double)(next - 1) / 1e6, result.samples, store_bytes(profile),
+		(double)(next - 1) / 1e6, samples, store_bytes(profile),
 		(double)store_bytes(profile) / (double)next, CEILING,
-		(now_ns() - start) / (double)result.samples, result.full_samples ? "; FULL" : "");
+		(now_ns() - start) / (double)samples, is_full ? "; FULL" : "");
 	flameprof_profile_free(profile);
 }
 

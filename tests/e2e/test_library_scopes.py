@@ -169,9 +169,17 @@ def test_what_is_missing_is_told(tmp_path):
     source = library.write(tmp_path, "full.c", """
         #include <stdio.h>
         #include "flameprof_scope.h"
+        static unsigned long deep(unsigned left) {
+            volatile unsigned long i = 0;
+            if (left)
+                return deep(left - 1) + i;
+            while (i < 100000000)
+                i++;
+            return i;
+        }
         static void work(void) {
-            FLAMEPROF_SCOPE("full.pdf", .rate = 997, .queue_bytes = 1);
-            for (volatile unsigned long i = 0; i < 100000000; i++);
+            FLAMEPROF_SCOPE("full.pdf", .rate = 997, .profile_bytes = 1);
+            deep(4000);
         }
         int main(void) {
             struct flameprof_scope_report last;

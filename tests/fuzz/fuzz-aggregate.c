@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Feed the aggregator with everything that a program can write into the arena: a ring with any
- * content, head and tail, control records of any kind, and batches that change after they were
- * checked. The profile must stay valid, so that it can be read, merged and written.
+ * content, head and tail, and control records of any kind. The profile must stay valid, so that it
+ * can be read, merged and written.
  *
  * Input: 16 bytes of ring positions, 2 bytes length of the control records, the control records,
  * the bytes of two blocks.
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "libprof/aggregator/pprof.h"
-#include "libprof/aggregator/queue.h"
 #include "libprof/aggregator/store.h"
 
 #define SLOT	    1
@@ -36,18 +35,10 @@ static void ring_drain(struct flameprof_profile *profile)
 {
 	struct store_result result = {0};
 	struct flameprof_profile_summary info;
-	struct queue_item *item;
-	static struct queue queue;
+	static struct wire_drain drain;
 
-	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
-	queue_drain(&queue, UINT64_MAX);
-	while ((item = queue_pop(&queue))) {
-		/* A host program can also overwrite the copied batch. */
-		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
-		store_add_batch(profile, item->batch, &result);
-		queue_free_batch(&queue, item);
-	}
-	queue_release(&queue);
+	drain = (struct wire_drain){.arena = arena, .blocks = BLOCKS};
+	store_drain(profile, &drain, IMAGE, UINT64_MAX, &result);
 	flameprof_profile_info(profile, &info);
 	if (info.samples != result.samples || info.weight != result.weight)
 		abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Input for tests of the aggregator: an arena whose rings a test fills as the sampling signal's
- * handler would, and batches that a test makes by hand.
+ * handler would, and records that a test makes by hand.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FIXTURE_H
 #define TESTS_UNIT_AGGREGATE_FIXTURE_H
@@ -16,7 +16,6 @@
 
 #include <cmocka.h>
 
-#include "libprof/aggregator/queue.h"
 #include "libprof/aggregator/store.h"
 #include "libprof/sampler/ring.h"
 
@@ -87,6 +86,15 @@ static inline int ring_push_at(uint32_t index, uint64_t time_ns, uint32_t weight
 	return 0;
 }
 
+/* Records of one thread's ring. */
+struct batch {
+	uint32_t tid;
+	uint64_t image;
+	char comm[WIRE_COMM_BYTES];
+	uint32_t bytes; /* of `records` */
+	char records[] __attribute__((aligned(8)));
+};
+
 /* A batch to which records are added. */
 struct batch_maker {
 	struct batch *batch;
@@ -131,13 +139,50 @@ static inline void batch_end(struct batch_maker *maker)
 	maker->batch = NULL;
 }
 
-/* Add the batch to @profile, and free the batch. */
+/* Write the batch's bytes into ring 0 of @arena, which is empty. No record crosses a block. */
+static inline void batch_to_ring(const struct batch *batch, void *arena)
+{
+	struct wire_ring *ring = wire_ring(arena, 0);
+	uint32_t block = 0, used = 0, bytes;
+
+	for (uint32_t at = 0; at < batch->bytes; at += bytes, used += bytes) {
+		uint32_t rest = batch->bytes - at;
+		const struct wire_sample *sample =
+			(const struct wire_sample *)(batch->records + at);
+
+		bytes = wire_sample_is_whole(sample, rest) ? sample->bytes : rest;
+		if (used + bytes > WIRE_BLOCK_BYTES) {
+			wire_block(arena, block)->end = used;
+			wire_block(arena, block)->next = block + 2;
+			block++;
+			used = 0;
+		}
+		wire_block(arena, block)->owner = WIRE_BLOCK_OWNER(batch->image, 0);
+		memcpy(wire_block_data(arena, block) + used, batch->records + at, bytes);
+	}
+	ring->owner = batch->image << 2 | WIRE_RING_OWNED;
+	ring->tid = batch->tid;
+	memcpy(ring->comm, batch->comm, sizeof(ring->comm));
+	ring->first = 1;
+	ring->head = WIRE_HEAD(block, used);
+	ring->written = batch->bytes;
+	((struct wire_arena *)arena)->rings_high = 1;
+	((struct wire_arena *)arena)->blocks_high = block + 1;
+}
+
+/* Add the batch to @profile through a ring, and free the batch. */
 static inline struct store_result batch_store(
 	struct batch_maker *maker, struct flameprof_profile *profile)
 {
+	struct wire_drain *drain = calloc(1, sizeof(*drain));
 	struct store_result result = {0};
 
-	store_add_batch(profile, maker->batch, &result);
+	drain->arena = calloc(1, wire_arena_bytes(WIRE_BLOCKS_MIN));
+	drain->blocks = WIRE_BLOCKS_MIN;
+	batch_to_ring(maker->batch, drain->arena);
+	store_drain(profile, drain, maker->batch->image, UINT64_MAX, &result);
+	free(drain->arena);
+	free(drain);
 	batch_end(maker);
 	return result;
 }

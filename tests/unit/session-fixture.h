@@ -146,14 +146,12 @@ static inline uint64_t take_weight(struct flameprof_profile *profile)
 }
 
 /*
- * Keep the worker thread from adding batches until session.counts_lock is unlocked: it needs this
- * lock for each batch. A batch that it has already begun may still be added. The CPU time used here
- * puts samples into a ring, so that the worker has another batch to make.
+ * Keep the worker thread from completing flushes until session.counts_lock is unlocked: it needs
+ * this lock after each pass over the rings, also after one that has already begun.
  */
 static inline void hold_worker_up(void)
 {
 	pthread_mutex_lock(&session.counts_lock);
-	burn_ms(5);
 }
 
 static inline uint64_t flush_weight(void)

@@ -40,7 +40,6 @@ static void start_at_random(struct caller *caller)
 		.clock = next_random(caller) % 2 ? FLAMEPROF_CLOCK_CPU : FLAMEPROF_CLOCK_ELAPSED,
 		.max_span_ms = next_random(caller) % 8 ? 0 : 1 + next_random(caller) % 50,
 		.flags = next_random(caller) % 8 ? 0 : FLAMEPROF_START_PAUSED,
-		.queue_bytes = next_random(caller) % 4 ? 0 : 65536,
 	};
 	int error = flameprof_start(&options);
 

@@ -23,7 +23,6 @@ static void check_defaults(const struct flameprof_options *options)
 	assert_int_equal(settings.depth, 4096);
 	assert_int_equal(settings.max_span_ms, 0);
 	assert_int_equal(settings.ring_bytes, 90 << 10);
-	assert_int_equal(settings.queue_bytes, 16 << 20);
 	assert_int_equal(settings.profile_bytes, 256 << 20);
 	assert_int_equal(settings.is_paused, 0);
 }
@@ -42,23 +41,20 @@ static void values_out_of_range_are_clamped(void **state)
 	const struct flameprof_options high = {.rate = 1u << 31,
 		.depth = 1u << 31,
 		.ring_bytes = SIZE_MAX,
-		.queue_bytes = SIZE_MAX,
 		.profile_bytes = SIZE_MAX};
 	const struct flameprof_options low = {
-		.rate = 1, .depth = 1, .ring_bytes = 1, .queue_bytes = 1, .profile_bytes = 1};
+		.rate = 1, .depth = 1, .ring_bytes = 1, .profile_bytes = 1};
 	struct settings settings = settings_of(&high);
 
 	(void)state;
 	assert_int_equal(settings.rate_hz, 10000);
 	assert_int_equal(settings.depth, 4096);
 	assert_int_equal(settings.ring_bytes, 90 << 10);
-	assert_int_equal(settings.queue_bytes, 1 << 30);
 	assert_int_equal(settings.profile_bytes, 16ULL << 30);
 	settings = settings_of(&low);
 	assert_int_equal(settings.rate_hz, 1);
 	assert_int_equal(settings.depth, 1);
 	assert_int_equal(settings.ring_bytes, 4 << 10);
-	assert_int_equal(settings.queue_bytes, 1);
 	assert_int_equal(settings.profile_bytes, 64 << 10);
 }
 
@@ -176,39 +172,6 @@ static void a_ring_holds_what_it_may(void **state)
 	assert_int_equal(counts.recorded_weight + dropped_weight(&counts), truth);
 }
 
-static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
-{
-	struct flameprof_options options = often;
-	struct flameprof_counters counts;
-	uint64_t truth, high_water;
-
-	(void)state;
-	skip_under_tsan();
-	options.queue_bytes = 1;
-	assert_int_equal(flameprof_start(&options), 0);
-	burn_ms(50);
-	assert_int_equal(flush_weight(), 0);
-	counts = diagnostics();
-	assert_true(counts.dropped[FLAMEPROF_DROP_QUEUE].batches > 0);
-	assert_true(counts.dropped[FLAMEPROF_DROP_QUEUE].samples > 20);
-	assert_true(counts.dropped[FLAMEPROF_DROP_QUEUE].bytes > 20 * sizeof(struct wire_sample));
-	high_water = counts.high_water_bytes;
-	assert_true(high_water > counts.dropped[FLAMEPROF_DROP_QUEUE].bytes /
-					 counts.dropped[FLAMEPROF_DROP_QUEUE].batches);
-	session_disarm();
-	truth = delivered();
-	assert_int_equal(stop_weight(), 0);
-	assert_int_equal(counts.recorded_weight, 0);
-	truth -= counts.dropped[FLAMEPROF_DROP_QUEUE].weight;
-	counts = diagnostics();
-	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, truth);
-	/* Reading the counters before has reset them. */
-	counts = diagnostics();
-	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].weight, 0);
-	assert_int_equal(counts.dropped[FLAMEPROF_DROP_QUEUE].batches, 0);
-	assert_int_equal(counts.high_water_bytes, 0);
-}
-
 /*
  * Run a session in which allocation number @nth fails. Returns 1 if there was such an allocation.
  */
@@ -273,8 +236,6 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_unknown_is_refused, no_session_left),
 		cmocka_unit_test_teardown(depth_is_what_was_asked_for, no_session_left),
 		cmocka_unit_test_teardown(a_ring_holds_what_it_may, no_session_left),
-		cmocka_unit_test_teardown(
-			a_ceiling_of_one_byte_drops_all_and_counts, no_session_left),
 		cmocka_unit_test_teardown(every_failing_allocation_is_survived, no_session_left),
 	};
 

@@ -246,7 +246,33 @@ static void deepest_stacks_and_zero_addresses_are_stacks(void **state)
 	flameprof_profile_free(p);
 }
 
-static void damage_ends_a_batch_and_is_counted(void **state)
+/* Records later than the boundary stay in the ring, and so do those of another image. */
+static void a_boundary_is_exact(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct wire_drain *drain = calloc(1, sizeof(*drain));
+	struct store_result result = {0};
+
+	(void)state;
+	drain->arena = aggregate_arena();
+	drain->blocks = WIRE_BLOCKS_MIN;
+	for (unsigned i = 1; i <= 10; i++)
+		assert_int_equal(ring_push_at(0, i, 1, FRAMES(3, 2, 1)), 0);
+	store_drain(p, drain, AGGREGATE_IMAGE, 7, &result);
+	assert_int_equal(result.samples, 7);
+	assert_int_equal(ring_waiting(drain->arena, 0), 3 * 48);
+	store_drain(p, drain, AGGREGATE_IMAGE, 7, &result);
+	store_drain(p, drain, AGGREGATE_IMAGE + 1, UINT64_MAX, &result);
+	assert_int_equal(result.samples, 7);
+	store_drain(p, drain, AGGREGATE_IMAGE, UINT64_MAX, &result);
+	assert_int_equal(result.samples, 10);
+	assert_int_equal(ring_waiting(drain->arena, 0), 0);
+	free(drain->arena);
+	free(drain);
+	flameprof_profile_free(p);
+}
+
+static void damage_ends_a_ring_and_is_counted(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
 
@@ -387,7 +413,8 @@ int main(void)
 		cmocka_unit_test(credit_goes_on_the_last_stack_or_on_the_thread),
 		cmocka_unit_test(samples_keep_their_times),
 		cmocka_unit_test(deepest_stacks_and_zero_addresses_are_stacks),
-		cmocka_unit_test(damage_ends_a_batch_and_is_counted),
+		cmocka_unit_test(a_boundary_is_exact),
+		cmocka_unit_test(damage_ends_a_ring_and_is_counted),
 		cmocka_unit_test(many_random_stacks_come_back),
 		cmocka_unit_test(order_is_that_of_appearance),
 	};
