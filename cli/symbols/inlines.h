@@ -12,24 +12,18 @@
 #include <stdint.h>
 
 #include "cli/symbols/elf_file.h"
+#include "cli/symbols/symbols.h"
 #include "cli/symbols/text_pool.h"
-
-struct inlines_frame {
-	/* linkage name, or DW_AT_name with its enclosing namespaces and classes; "": unknown */
-	const char *name;
-	/* path as the compiler recorded it; "": unknown */
-	const char *file;
-	uint32_t line; /* line in the function; 0: unknown */
-};
 
 /*
  * The functions of one address, outermost first. [0] is the function that contains the machine
  * code; its name is "" if only the line is known. Each other function is inlined into the one
  * before it. The line of the last function is the line of the address; the line of each other
- * function is that of its call of the next function.
+ * function is that of its call of the next function. Names are linkage names, or DW_AT_name with
+ * its enclosing namespaces and classes, demangled.
  */
 struct inlines_chain {
-	const struct inlines_frame *frames;
+	const struct symbols_frame *frames;
 	uint32_t count; /* 0: nothing is known */
 };
 
@@ -42,6 +36,7 @@ struct inlines {
 	size_t count;
 	/* memory of the chains; one pool per thread */
 	struct text_pool pools[INLINES_POOLS];
+	struct inlines *next; /* for a list of the caller */
 };
 
 struct inlines_request {
@@ -51,6 +46,7 @@ struct inlines_request {
 	size_t count;
 	/* process in whose root other files of the DWARF are tried first; 0: none */
 	uint32_t pid;
+	enum demangle_style style;
 	/* called between units by several threads; true: read no more units. NULL: never */
 	bool (*is_hurried)(void);
 };

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbols/chains.h"
 #include "cli/symbols/debuginfod.h"
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/dwarf_files.h"
+#include "cli/symbols/inlines.h"
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
 #include "libprof/fnv.h"
@@ -28,7 +28,7 @@ struct entry {
 	int failed;
 	struct functions *functions; /* NULL until first needed */
 	int functions_failed;
-	struct chains *chains; /* NULL until first needed */
+	struct inlines *inlines; /* a list, by `next` */
 };
 
 /*
@@ -66,7 +66,12 @@ void symbols_free(struct symbols *symbols)
 		free((char *)symbols->entries[i].origin.path);
 		symtab_free(symbols->entries[i].table);
 		functions_free(symbols->entries[i].functions);
-		chains_free(symbols->entries[i].chains);
+		while (symbols->entries[i].inlines) {
+			struct inlines *next = symbols->entries[i].inlines->next;
+
+			inlines_free(symbols->entries[i].inlines);
+			symbols->entries[i].inlines = next;
+		}
 	}
 	free(symbols->entries);
 	free(symbols);
@@ -200,32 +205,71 @@ static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 	symbol->is_unsized = 0;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Sort @addresses and remove duplicates. Returns how many are left. */
+static size_t keep_distinct(uint64_t *addresses, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(addresses, count, sizeof(*addresses), compare_addresses);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || addresses[i] != addresses[kept - 1])
+			addresses[kept++] = addresses[i];
+	return kept;
+}
+
 int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *addresses, size_t count)
 {
+	struct elf_file file;
+	struct inlines_request request = {
+		.file = &file, .is_hurried = symbols->is_hurried, .style = symbols->style};
+	struct inlines *inlines;
 	struct entry *entry;
+	uint64_t *wanted;
+	int error;
 
 	if (handle < 0 || handle >= symbols->count)
 		return -ENOENT;
 	entry = &symbols->entries[handle];
-	if (!entry->chains)
-		entry->chains = chains_new(symbols->style);
-	if (!entry->chains)
-		return -ENOMEM;
-	if (symbols->is_hurried && symbols->is_hurried())
+	if (!count || (symbols->is_hurried && symbols->is_hurried()))
 		return 0;
-	return chains_add(entry->chains, &entry->module, addresses, count, symbols->is_hurried);
+	wanted = calloc(count, sizeof(*wanted));
+	if (!wanted)
+		return -ENOMEM;
+	memcpy(wanted, addresses, count * sizeof(*wanted));
+	request.addresses = wanted;
+	request.count = keep_distinct(wanted, count);
+	request.pid = entry->module.pid;
+	error = module_open_dwarf(&entry->module, &file);
+	if (!error) {
+		error = inlines_read(&request, &inlines);
+		elf_file_close(&file);
+	}
+	if (!error) {
+		inlines->next = entry->inlines;
+		entry->inlines = inlines;
+	}
+	free(wanted);
+	return error == -ENOMEM ? error : 0;
 }
 
 /* Set the inline chain of @address in @name. */
-static void add_frames(struct entry *entry, uint64_t address, struct symbols_name *name)
+static void add_frames(const struct entry *entry, uint64_t address, struct symbols_name *name)
 {
-	struct symbols_frame *frames =
-		entry->chains ? chains_find(entry->chains, address, &name->frame_count) : NULL;
+	const struct inlines_chain *chain = NULL;
 
-	/* Prefer the symbol table's name, because DWARF does not know aliases and clones. */
-	if (frames)
-		frames[0].name = name->name;
-	name->frames = frames;
+	for (const struct inlines *at = entry->inlines; at && !chain; at = at->next)
+		chain = inlines_find(at, address);
+	if (chain && chain->count) {
+		name->frames = chain->frames;
+		name->frame_count = chain->count;
+	}
 }
 
 /*

@@ -85,7 +85,8 @@ struct symbols_name {
 	 * The inline chain of an address that was passed to symbols_resolve(): first the function
 	 * itself, then the functions inlined at the address, each into the one before it. The line
 	 * of the last function is the line of the address; the line of each other function is that
-	 * of its call of the next function.
+	 * of its call of the next function. symbols_frame_at() returns the symbol table's name for
+	 * the function itself, because DWARF does not know aliases and clones.
 	 */
 	const struct symbols_frame *frames;
 	uint32_t frame_count; /* 0: nothing is known */
@@ -100,7 +101,12 @@ static inline uint32_t symbols_frames(const struct symbols_name *name)
 /* Return frame number @index to show for @name; 0 is the function itself. */
 static inline struct symbols_frame symbols_frame_at(const struct symbols_name *name, uint32_t index)
 {
-	return name->frame_count ? name->frames[index] : (struct symbols_frame){name->name, "", 0};
+	struct symbols_frame frame =
+		name->frame_count ? name->frames[index] : (struct symbols_frame){"", "", 0};
+
+	if (!index)
+		frame.name = name->name;
+	return frame;
 }
 
 /* Returns an owned, empty object, or NULL if out of memory. */

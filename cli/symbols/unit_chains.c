@@ -33,6 +33,16 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+/* Returns a copy of @raw, demangled, or NULL if out of memory. */
+static const char *show_name(struct unit_chains *chains, const char *raw)
+{
+	char *shown = *raw ? demangle_name(raw, chains->request->style) : NULL;
+	const char *kept = shown || !*raw ? text_pool_add(chains->pool, shown ? shown : "") : NULL;
+
+	free(shown);
+	return kept;
+}
+
 /* Read the name of @instance's function; "" if it is unknown. Returns NULL if out of memory. */
 static const char *read_name(struct unit_chains *chains, struct instance *instance)
 {
@@ -50,12 +60,11 @@ static const char *read_name(struct unit_chains *chains, struct instance *instan
 	}
 	bytes = text ? strlen(text) + 1 : 0;
 	if (!bytes || name.is_linkage || bytes > sizeof(whole))
-		return text_pool_add(chains->pool, text ? text : "");
+		return show_name(chains, text ? text : "");
 	memcpy(whole + sizeof(whole) - bytes, text, bytes);
 	before = dwarf_containers_write(&chains->containers, name.reader, name.unit, name.offset,
 		whole + sizeof(whole) - bytes, sizeof(whole) - bytes);
-	return before < 0 ? NULL
-			  : text_pool_add(chains->pool, whole + sizeof(whole) - bytes - before);
+	return before < 0 ? NULL : show_name(chains, whole + sizeof(whole) - bytes - before);
 }
 
 /* Return the name of @instance, reading it at the first call; NULL if out of memory. */
@@ -99,7 +108,7 @@ static bool is_put_back(const struct instance *inner, const struct instance *out
  * it has no name (the file with its name is missing) or if is_put_back(); then its caller gets its
  * line. Returns the number of frames, at most CHAIN_MAX; or -ENOMEM.
  */
-static int fill_frames(const struct reading *reading, size_t at, struct inlines_frame *end)
+static int fill_frames(const struct reading *reading, size_t at, struct symbols_frame *end)
 {
 	struct unit_chains *chains = reading->chains;
 	uint32_t next = chains->instances.innermost[at];
@@ -109,7 +118,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 
 	while (next != INSTANCE_NONE && count < CHAIN_MAX) {
 		struct instance *instance = &chains->instances.list[next];
-		struct inlines_frame frame = {
+		struct symbols_frame frame = {
 			name_of(chains, instance), path_of(chains, reading->unit, file), line};
 
 		if (!frame.name || !frame.file)
@@ -130,7 +139,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 	/* The address has a line but no function: it is assembly code. */
 	if (!count && file != NO_FILE) {
 		end[-++count] =
-			(struct inlines_frame){"", path_of(chains, reading->unit, file), line};
+			(struct symbols_frame){"", path_of(chains, reading->unit, file), line};
 		if (!end[-1].file)
 			return -ENOMEM;
 	}
@@ -140,7 +149,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 /* Make the chain of address @at. Returns 0 or -ENOMEM. */
 static int make_chain(const struct reading *reading, size_t at)
 {
-	struct inlines_frame found[CHAIN_MAX], *frames;
+	struct symbols_frame found[CHAIN_MAX], *frames;
 	int count = fill_frames(reading, at, found + CHAIN_MAX);
 
 	if (count <= 0)

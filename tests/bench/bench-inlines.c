@@ -50,7 +50,7 @@ static size_t read_addresses(uint64_t **addresses)
 
 static void print_chain(const struct inlines *inlines, size_t index, uint64_t address)
 {
-	const struct inlines_frame *frames = inlines->chains[index].frames;
+	const struct symbols_frame *frames = inlines->chains[index].frames;
 	uint32_t count = inlines->chains[index].count;
 
 	printf("0x%016" PRIx64 "\n", address);
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 {
 	int is_quiet = argc < 2 || !strcmp(argv[1], "-q");
 	const char *path = argc < 2 ? "/proc/self/exe" : argv[argc - 1];
-	struct inlines_request request = {0};
+	struct inlines_request request = {.style = DEMANGLE_NONE};
 	struct inlines *inlines;
 	struct elf_file file;
 	uint64_t *addresses = NULL;

@@ -7,8 +7,8 @@
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
  *		-o fuzz-inlines tests/fuzz/fuzz-inlines.c \
- *		cli/symbols/{dwarf_*,elf_file,inlines,instances,text_pool,unit_chains}.c \
- *		-lelf -llzma -lz -lpthread
+ *		cli/symbols/{demangle,dwarf_*,elf_file,inlines,instances,text_pool}.c \
+ *		cli/symbols/unit_chains.c -lelf -liberty -llzma -lz -lpthread
  *	./fuzz-inlines -max_total_time=60 corpus
  */
 #include <stdint.h>

@@ -90,7 +90,7 @@ static void check_outermost(const char *name)
 
 	assert_in_range(found.frame_count, 1, KNOWN - 1);
 	for (uint32_t i = 0; i < found.frame_count; i++)
-		assert_string_not_equal(found.frames[i].name, "");
+		assert_string_not_equal(symbols_frame_at(&found, i).name, "");
 	assert_int_equal(found.frames[found.frame_count - 1].line, known[KNOWN - 1].line);
 	symbols_free(symbols);
 }
@@ -440,10 +440,10 @@ static void test_batches(void **state)
 	assert_int_equal(first.frame_count, KNOWN);
 	assert_int_equal(symbols_resolve(symbols, handle, &here, 1), 0);
 	assert_int_equal(symbols_lookup(symbols, handle, here, &again), 0);
-	assert_ptr_equal(first.frames, again.frames);
+	assert_int_equal(again.frame_count, KNOWN);
 	assert_int_equal(symbols_lookup(symbols, handle, addresses[1], &again), 0);
 	assert_in_range(again.frame_count, 1, KNOWN);
-	assert_string_equal(again.frames[0].name, "outer");
+	assert_string_equal(symbols_frame_at(&again, 0).name, "outer");
 	symbols_free(symbols);
 }
 

@@ -281,7 +281,7 @@ static bool is_qualified(const char *name, const char *bare)
 
 /* Return whether frame @i, counted from the innermost, equals the tool's frame. */
 static bool is_same_frame(
-	const struct tool *tool, unsigned i, const struct inlines_frame *frame, bool is_outermost)
+	const struct tool *tool, unsigned i, const struct symbols_frame *frame, bool is_outermost)
 {
 	const struct place *place = &tool->places[i];
 	const char *outermost = tool->places[tool->count - 1].name;
@@ -297,7 +297,7 @@ static bool is_same_frame(
 }
 
 static bool is_same_chain(
-	const struct tool *tool, const struct inlines_frame *frames, uint32_t count)
+	const struct tool *tool, const struct symbols_frame *frames, uint32_t count)
 {
 	if (!count || (count == 1 && is_unknown(frames[0].file)))
 		return tool->count == 1 && !tool->places[0].line;
@@ -310,11 +310,11 @@ static bool is_same_chain(
 }
 
 static void print_difference(const struct tool *tool, uint64_t address,
-	const struct inlines_frame *frames, uint32_t count)
+	const struct symbols_frame *frames, uint32_t count)
 {
 	print_error("%#lx: %s\n", (unsigned long)address, tool->command);
 	for (uint32_t i = 0; i < count || i < tool->count; i++) {
-		const struct inlines_frame *frame = i < count ? &frames[count - 1 - i] : NULL;
+		const struct symbols_frame *frame = i < count ? &frames[count - 1 - i] : NULL;
 
 		if (frame)
 			print_error("    ours   %s %s:%u\n", frame->name, frame->file, frame->line);
@@ -340,7 +340,7 @@ static unsigned compare(const char *name, struct tool *tool, const uint64_t *add
 	assert_non_null(tool->output);
 	read_line(tool);
 	for (size_t i = 0; i < count; i++) {
-		const struct inlines_frame *frames = inlines->chains[i].frames;
+		const struct symbols_frame *frames = inlines->chains[i].frames;
 		uint32_t frame_count = inlines->chains[i].count;
 
 		read_places(tool, addresses[i]);
@@ -391,7 +391,7 @@ static void check_program(const char *name, uint64_t step, bool is_for_binutils)
 					"--output-style=GNU -e";
 	struct tool tools[] = {
 		{.command = "addr2line -fia -e", .takes_symbols = true}, {.command = llvm}};
-	struct inlines_request request = {0};
+	struct inlines_request request = {.style = DEMANGLE_NONE};
 	struct inlines *inlines;
 	struct elf_file file;
 	uint64_t *addresses;
@@ -429,7 +429,7 @@ static void test_names(void **state)
 	static const char *const names[] = {"outer::fib",
 		"outer::(anonymous namespace)::box<double, 32>::square",
 		"outer::(anonymous namespace)::local::far", "main::inner::twice", "main"};
-	struct inlines_request request = {0};
+	struct inlines_request request = {.style = DEMANGLE_NONE};
 	struct inlines *inlines;
 	struct elf_file file;
 	uint64_t *addresses;
