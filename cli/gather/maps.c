@@ -17,53 +17,32 @@
 #include "cli/symbols/jitdump.h"
 #include "libprof/fnv.h"
 #include "render/array.h"
+#include "render/bytes.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define TEXT_BYTES_MAX (64u << 20)
 
-/* Read the whole file and append a NUL. Returns 0 with *@text owned, or -errno. */
-static int read_text(pid_t pid, char **text)
+/* Read the whole file and append a NUL. Returns 0, or -errno; @text is owned in either case. */
+static int read_text(pid_t pid, struct bytes *text)
 {
-	size_t bytes = 0, room = 0;
-	char name[64], *buffer = NULL;
-	int error = 0, fd;
+	char name[64], part[8192];
+	ssize_t got;
+	int error, fd;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	for (;;) {
-		ssize_t got;
-
-		if (room - bytes < 8192) {
-			char *more = room < TEXT_BYTES_MAX ? realloc(buffer, room + 65536) : NULL;
-
-			if (!more) {
-				error = -ENOMEM;
-				break;
-			}
-			buffer = more;
-			room += 65536;
-		}
-		got = read(fd, buffer + bytes, room - bytes - 1);
-		if (got < 0)
-			error = -errno;
-		if (got <= 0)
-			break;
-		bytes += (size_t)got;
-	}
+	while ((got = read(fd, part, sizeof(part))) > 0 && text->used < TEXT_BYTES_MAX)
+		bytes_put(text, part, (size_t)got);
+	error = got < 0 ? -errno : got ? -ENOMEM : 0;
 	close(fd);
 	/* The file is empty for a process that has released its memory. */
-	if (!error && !bytes)
+	if (!error && !text->used && !text->error)
 		error = -ESRCH;
-	if (error) {
-		free(buffer);
-		return error;
-	}
-	buffer[bytes] = '\0';
-	*text = buffer;
-	return 0;
+	bytes_put(text, "", 1);
+	return error ? error : text->error;
 }
 
 /* Copy a path and decode \012, the only escape in the file: a newline in a name. */
@@ -138,13 +117,11 @@ int maps_parse(struct maps *maps, char *text)
 
 int maps_read(struct maps *maps, pid_t pid)
 {
-	char *text = NULL;
-	int changed, error = read_text(pid, &text);
+	struct bytes text = {0};
+	int error = read_text(pid, &text);
+	int changed = error ? error : maps_parse(maps, (char *)text.data);
 
-	if (error)
-		return error;
-	changed = maps_parse(maps, text);
-	free(text);
+	bytes_release(&text);
 	return changed;
 }
 

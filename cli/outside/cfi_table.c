@@ -19,143 +19,110 @@
 #include "cli/symbols/functions.h"
 #include "cli/symbols/gopclntab.h"
 #include "libprof/unwind/dwarf.h"
+#include "render/bytes.h"
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
-#define BYTES_MAX     (1u << 28) /* of output: many functions may share the same rows */
-#define STACK_MAX     (1 << 30)	 /* no frame of Go's is larger */
-#define FDE_HEAD      17u	 /* length, CIE pointer, start, length, augmentation */
-#define ROW_BYTES_MAX (ARCH_GO_RULES_MAX + 5u)
+#define BYTES_MAX (1u << 28) /* of output: many functions may share the same rows */
+#define STACK_MAX (1 << 30)  /* no frame of Go's is larger */
 
-struct buffer {
-	char *bytes;
-	uint64_t count, room;
-	uint64_t vaddr;
-};
-
-static int make_room(struct buffer *buffer, uint64_t more)
-{
-	uint64_t room = buffer->room ? buffer->room : 1u << 16;
-	char *larger;
-
-	if (buffer->room - buffer->count >= more)
-		return 0;
-	while (room - buffer->count < more)
-		room *= 2;
-	larger = room <= BYTES_MAX ? realloc(buffer->bytes, room) : NULL;
-	if (!larger)
-		return -ENOMEM;
-	buffer->bytes = larger;
-	buffer->room = room;
-	return 0;
-}
-
-static void put_u32(struct buffer *buffer, uint64_t value)
+static void put_u32(struct bytes *out, uint64_t value)
 {
 	uint32_t word = (uint32_t)value;
 
-	memcpy(buffer->bytes + buffer->count, &word, sizeof(word));
-	buffer->count += sizeof(word);
+	bytes_put(out, &word, sizeof(word));
 }
 
 /* Close the record that began at @start: pad it with DW_CFA_nop and write its length. */
-static void close_record(struct buffer *buffer, uint64_t start)
+static void close_record(struct bytes *out, uint64_t start)
 {
+	static const char nops[8];
 	uint32_t length;
 
-	while ((buffer->count - start) % 8)
-		buffer->bytes[buffer->count++] = 0;
-	length = (uint32_t)(buffer->count - start - sizeof(length));
-	memcpy(buffer->bytes + start, &length, sizeof(length));
+	bytes_put(out, nops, -(out->used - start) % 8);
+	length = (uint32_t)(out->used - start - sizeof(length));
+	if (!out->error)
+		memcpy(out->data + start, &length, sizeof(length));
 }
 
-static int put_cie(struct buffer *buffer)
+static void put_go_rules(struct bytes *out, uint64_t stack)
+{
+	uint8_t rules[ARCH_GO_RULES_MAX];
+
+	bytes_put(out, rules, arch_go_rules(rules, stack));
+}
+
+static void put_cie(struct bytes *out)
 {
 	/* version 1, "zR", code alignment 1, data alignment -8, return address, pcrel sdata4 */
 	static const char head[] = {1, 'z', 'R', 0, 1, 0x78, ARCH_GO_RA, 1, 0x1b};
 
-	if (make_room(buffer, 64))
-		return -ENOMEM;
-	put_u32(buffer, 0);
-	put_u32(buffer, 0);
-	memcpy(buffer->bytes + buffer->count, head, sizeof(head));
-	buffer->count += sizeof(head);
-	buffer->count += arch_go_rules((uint8_t *)buffer->bytes + buffer->count, 0);
-	close_record(buffer, 0);
-	return 0;
+	put_u32(out, 0);
+	put_u32(out, 0);
+	bytes_put(out, head, sizeof(head));
+	put_go_rules(out, 0);
+	close_record(out, 0);
 }
 
-static void put_rules(struct buffer *buffer, uint64_t advance, uint64_t stack)
-{
-	if (advance) {
-		buffer->bytes[buffer->count++] = 0x04; /* DW_CFA_advance_loc4 */
-		put_u32(buffer, advance);
-	}
-	buffer->count += arch_go_rules((uint8_t *)buffer->bytes + buffer->count, stack);
-}
-
-static int put_rows(struct buffer *buffer, const struct gopclntab *table,
-	const struct gopclntab_function *function)
+static void put_rows(
+	struct bytes *out, const struct gopclntab *table, const struct gopclntab_function *function)
 {
 	struct gopclntab_row row = {.end = function->start, .bytes = -1};
 	uint64_t at = function->row, begun = function->start, stored = function->start;
 
 	while (!gopclntab_row(table, &at, &row) && row.end > begun && row.end <= function->end &&
-		row.bytes >= 0 && row.bytes < STACK_MAX) {
-		if (make_room(buffer, ROW_BYTES_MAX + 8))
-			return -ENOMEM;
-		put_rules(buffer, begun - stored, (uint64_t)row.bytes);
+		row.bytes >= 0 && row.bytes < STACK_MAX && out->used < BYTES_MAX) {
+		if (begun != stored) {
+			bytes_put(out, "\x04", 1); /* DW_CFA_advance_loc4 */
+			put_u32(out, begun - stored);
+		}
+		put_go_rules(out, (uint64_t)row.bytes);
 		stored = begun;
 		begun = row.end;
 	}
-	return 0;
 }
 
-static int put_fde(struct buffer *buffer, const struct gopclntab *table,
+static void put_fde(struct bytes *out, uint64_t vaddr, const struct gopclntab *table,
 	const struct gopclntab_function *function)
 {
-	uint64_t start = buffer->count;
+	/* DW_CFA_undefined */
+	static const char no_caller[] = {0x07, ARCH_GO_RA};
+	uint64_t start = out->used;
 
-	if (make_room(buffer, FDE_HEAD + 16))
-		return -ENOMEM;
-	put_u32(buffer, 0);
-	put_u32(buffer, buffer->count); /* back to the CIE at 0 */
-	put_u32(buffer, function->start - (buffer->vaddr + buffer->count));
-	put_u32(buffer, function->end - function->start);
-	buffer->bytes[buffer->count++] = 0;
-	if (function->is_outermost) {
-		buffer->bytes[buffer->count++] = 0x07; /* DW_CFA_undefined */
-		buffer->bytes[buffer->count++] = ARCH_GO_RA;
-	} else if (put_rows(buffer, table, function)) {
-		return -ENOMEM;
-	}
-	close_record(buffer, start);
-	return 0;
+	put_u32(out, 0);
+	put_u32(out, out->used); /* back to the CIE at 0 */
+	put_u32(out, function->start - (vaddr + out->used));
+	put_u32(out, function->end - function->start);
+	bytes_put(out, "", 1);
+	if (function->is_outermost)
+		bytes_put(out, no_caller, sizeof(no_caller));
+	else
+		put_rows(out, table, function);
+	close_record(out, start);
 }
 
 int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint64_t *bytes)
 {
-	struct buffer buffer = {.vaddr = vaddr};
+	struct bytes out = {0};
 	struct gopclntab table;
-	int error;
 
 	if (gopclntab_open(&table, file))
 		return -ENOENT;
-	error = put_cie(&buffer);
-	for (uint64_t i = 0; i < table.count && !error; i++) {
+	put_cie(&out);
+	for (uint64_t i = 0; i < table.count && out.used < BYTES_MAX; i++) {
 		struct gopclntab_function function;
 
 		/* Functions that switch stacks are unwound by frame pointer instead. */
 		if (!gopclntab_function(&table, i, &function) &&
 			(function.is_outermost || !function.switches_stack))
-			error = put_fde(&buffer, &table, &function);
+			put_fde(&out, vaddr, &table, &function);
 	}
-	if (error) {
-		free(buffer.bytes);
-		return error;
+	if (out.error || out.used >= BYTES_MAX) {
+		bytes_release(&out);
+		return -ENOMEM;
 	}
-	*frames = buffer.bytes;
-	*bytes = buffer.count;
+	*frames = (char *)out.data;
+	*bytes = out.used;
 	return 0;
 }
 

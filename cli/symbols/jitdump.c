@@ -13,6 +13,7 @@
 
 #include "cli/symbols/perfmap.h"
 #include "render/array.h"
+#include "render/bytes.h"
 
 #define MAGIC 0x4a695444u /* "DTiJ" in memory */
 /* flag: times are from a CPU counter, not CLOCK_MONOTONIC */
@@ -68,8 +69,7 @@ struct jitdump {
 	/* binary tree in heap layout: [node] -> maximum end of the loads below it */
 	uint64_t *reach;
 	size_t leaves; /* number of leaves of the tree, a power of two */
-	char *text;
-	size_t text_bytes, text_room;
+	struct bytes text;
 	bool has_times;
 	/* While reading: a hash table from code index to the index of its newest load + 1. */
 	uint32_t *newest;
@@ -172,26 +172,20 @@ static int add_load(struct jitdump *dump, const struct load *load)
 /* Store @name of @bytes. Returns 0, -ENOSPC if all names together are too long, or -ENOMEM. */
 static int add_name(struct jitdump *dump, const char *name, size_t bytes, uint32_t *offset)
 {
-	size_t needed = BEFORE_NAME + bytes + 1;
-	char *line, *shown;
+	static const char before[BEFORE_NAME];
+	size_t at = dump->text.used;
+	char *line;
 
-	if (dump->text_bytes + needed > JITDUMP_MAX_TEXT_BYTES)
+	if (at + BEFORE_NAME + bytes + 1 > JITDUMP_MAX_TEXT_BYTES)
 		return -ENOSPC;
-	if (dump->text_bytes + needed > dump->text_room) {
-		size_t room = dump->text_room ? 2 * dump->text_room : 65536;
-		char *longer = realloc(dump->text, room);
-
-		if (!longer)
-			return -ENOMEM;
-		dump->text = longer;
-		dump->text_room = room;
-	}
-	line = dump->text + dump->text_bytes;
-	memcpy(line + BEFORE_NAME, name, bytes);
-	line[BEFORE_NAME + bytes] = '\0';
-	shown = perfmap_strip_tier(line, line + BEFORE_NAME);
-	*offset = (uint32_t)(shown - dump->text);
-	dump->text_bytes += needed;
+	bytes_put(&dump->text, before, sizeof(before));
+	bytes_put(&dump->text, name, bytes);
+	bytes_put(&dump->text, "", 1);
+	if (dump->text.error)
+		return -ENOMEM;
+	line = (char *)dump->text.data + at;
+	line = perfmap_strip_tier(line, line + BEFORE_NAME);
+	*offset = (uint32_t)(line - (char *)dump->text.data);
 	return 0;
 }
 
@@ -377,7 +371,7 @@ const char *jitdump_lookup(
 		return NULL;
 	return search.best->to_ns <= search.time_ns && search.best->to_ns != JITDUMP_LAST
 		       ? NULL
-		       : dump->text + search.best->name;
+		       : (const char *)dump->text.data + search.best->name;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -414,7 +408,7 @@ void jitdump_free(struct jitdump *dump)
 	free(dump->loads);
 	free(dump->reach);
 	free(dump->newest);
-	free(dump->text);
+	bytes_release(&dump->text);
 	free(dump);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "render/array.h"
+#include "render/bytes.h"
 
 #define SYMBOLS_FILE "/proc/kallsyms"
 #define SYMBOLS_MAX (4u << 20)
@@ -24,8 +25,7 @@ struct symbol {
 struct kernel_symbols {
 	struct symbol *list; /* owned; sorted by address */
 	size_t count, room;
-	char *text; /* owned */
-	size_t text_bytes, text_room;
+	struct bytes text;
 };
 
 static int by_address(const void *left, const void *right)
@@ -35,24 +35,6 @@ static int by_address(const void *left, const void *right)
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-static int keep_name(struct kernel_symbols *symbols, const char *name)
-{
-	size_t bytes = strlen(name) + 1;
-
-	if (symbols->text_bytes + bytes > symbols->text_room) {
-		size_t room = 2 * symbols->text_room + (1u << 20);
-		char *text = room <= UINT32_MAX ? realloc(symbols->text, room) : NULL;
-
-		if (!text)
-			return -ENOMEM;
-		symbols->text = text;
-		symbols->text_room = room;
-	}
-	memcpy(symbols->text + symbols->text_bytes, name, bytes);
-	symbols->text_bytes += bytes;
-	return 0;
 }
 
 static bool is_function(char type)
@@ -66,17 +48,18 @@ static bool is_function(char type)
  */
 static int add_symbol(struct kernel_symbols *symbols, uint64_t start, char type, const char *name)
 {
-	size_t at = symbols->text_bytes;
+	size_t at = symbols->text.used;
 
 	if (symbols->count >= SYMBOLS_MAX)
 		return -E2BIG;
-	if (ARRAY_GROW(symbols->list, symbols->count, symbols->room, 1024) ||
-		keep_name(symbols, is_function(type) ? name : ""))
+	if (ARRAY_GROW(symbols->list, symbols->count, symbols->room, 1024))
 		return -ENOMEM;
+	bytes_text(&symbols->text, is_function(type) ? name : "");
+	bytes_put(&symbols->text, "", 1);
 	symbols->list[symbols->count] = (struct symbol){
 		.start = start, .name = (uint32_t)at, .order = (uint32_t)symbols->count};
 	symbols->count++;
-	return 0;
+	return symbols->text.error;
 }
 
 /* Parse a line. A name ends at white space; a line whose name has unprintable bytes is ignored. */
@@ -131,28 +114,21 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 	if (!symbols)
 		return;
 	free(symbols->list);
-	free(symbols->text);
+	bytes_release(&symbols->text);
 	free(symbols);
 }
 
 /* If several symbols have one address, return the first. */
 const char *kernel_symbols_name(const struct kernel_symbols *symbols, uint64_t address)
 {
-	size_t from = 0, to = symbols->count;
+	const struct symbol *list = symbols->list;
+	size_t after = ARRAY_UPTO(list, symbols->count, start, address);
+	const char *name;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (symbols->list[middle].start <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	while (from > 1 && symbols->list[from - 2].start == symbols->list[from - 1].start)
-		from--;
-	if (!from || !symbols->text[symbols->list[from - 1].name])
-		return NULL;
-	return symbols->text + symbols->list[from - 1].name;
+	while (after > 1 && list[after - 2].start == list[after - 1].start)
+		after--;
+	name = after ? (const char *)symbols->text.data + list[after - 1].name : "";
+	return *name ? name : NULL;
 }
 
 /*

@@ -2,6 +2,7 @@
 /* Parse the lines of a perf map, and make pieces from them that do not overlap. */
 #include "cli/symbols/perfmap.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,31 +42,14 @@ struct perfmap {
 /* Parse a hexadecimal number, with or without 0x, at *@at and advance *@at past it. */
 static int parse_hex(char **at, uint64_t *value)
 {
-	char *from = *at;
-	uint64_t sum = 0;
+	char *end;
 
-	if (from[0] == '0' && (from[1] == 'x' || from[1] == 'X'))
-		from += 2;
-
-	char *to = from;
-
-	for (;; to++) {
-		unsigned digit = *to >= '0' && *to <= '9'   ? (unsigned)(*to - '0')
-				 : *to >= 'a' && *to <= 'f' ? (unsigned)(*to - 'a' + 10)
-				 : *to >= 'A' && *to <= 'F' ? (unsigned)(*to - 'A' + 10)
-							    : 16;
-
-		if (digit == 16)
-			break;
-		if (sum >> 60)
-			return -EINVAL;
-		sum = sum << 4 | digit;
-	}
-	if (to == from)
+	if (!isxdigit((unsigned char)**at))
 		return -EINVAL;
-	*at = to;
-	*value = sum;
-	return 0;
+	errno = 0;
+	*value = strtoull(*at, &end, 16);
+	*at = end;
+	return -errno;
 }
 
 char *perfmap_strip_tier(char *line, char *name)
