@@ -436,8 +436,7 @@ void calltree_sample_weight(
 
 enum calltree_sample_kind calltree_kind_at(const struct calltree *tree, uint32_t node)
 {
-	return node != CALLTREE_ROOT &&
-			       tree->frames[tree->nodes[node].frame].kind == CALLTREE_WAIT
+	return node != CALLTREE_ROOT && tree->frames[tree->nodes[node].frame].kind == CALLTREE_WAIT
 		       ? CALLTREE_WAITING
 		       : CALLTREE_ON_CPU;
 }
