@@ -6,6 +6,7 @@
 #ifndef TESTS_BENCH_RECORDING_H
 #define TESTS_BENCH_RECORDING_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static void recording_take(struct recording *recording, struct flameprof_profile
 static int recording_make(struct recording *recording, const char *library)
 {
 	const struct gather_config config = {
-		.rate_hz = RECORDING_HZ, .test_clock_hz = RECORDING_HZ};
+		.rate_hz = RECORDING_HZ, .test_clock_hz = RECORDING_HZ, .signal = SIGVTALRM};
 	struct diag_message message = {0};
 	struct gather *gather;
 	int status;
