@@ -83,7 +83,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	uint32_t frame;
 
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
-		demangled = demangle_name(name, tables->request->demangle);
+		demangled = demangle_name(name, DEMANGLE_BY_NAME, tables->request->demangle);
 	frame = calltree_frame_line(tree, demangled ? demangled : name, module,
 		picture_names_kind(name, module, kind),
 		pprof_text(tables, line->function->file), number_of(line));

@@ -198,7 +198,7 @@ static uint32_t name_frame(
 	if (!build_id || !find_symbol(frames, build_id, address, name))
 		return calltree_frame_line(tree, frame->name, frame->module,
 			(enum calltree_frame_kind)frame->kind, frame->file, frame->line);
-	shown = demangle_name(name, DEMANGLE_SHORT);
+	shown = demangle_name(name, DEMANGLE_BY_NAME, DEMANGLE_SHORT);
 	number = calltree_frame(tree, shown ? shown : name, frame->module, CALLTREE_NATIVE);
 	free(shown);
 	return number;

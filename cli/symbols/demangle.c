@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Demangle names by libiberty. This file decides which names to demangle, bounds the size of the
- * results, and cuts off suffixes first. It demangles names of Fortran, OCaml, Haskell and Crystal
- * itself, because libiberty does not know them.
+ * results, and cuts off suffixes first. It demangles names of Fortran, OCaml, Haskell, Crystal and
+ * Nim itself, because libiberty does not know them.
  */
 #include "cli/symbols/demangle.h"
 
@@ -222,14 +222,14 @@ static void add_ocaml(struct parts *parts, const char *piece, size_t bytes)
 	}
 }
 
-/* Return the length of OCaml's @name without "_" and a number at its end. */
-static size_t cut_ocaml_number(const char *name)
+/* Return the length of @name without @mark and a number at its end. */
+static size_t cut_number(const char *name, char mark)
 {
 	size_t bytes = strlen(name), end = bytes;
 
 	while (end && isdigit((unsigned char)name[end - 1]))
 		end--;
-	return end > 1 && end < bytes && name[end - 1] == '_' ? end - 1 : bytes;
+	return end > 1 && end < bytes && name[end - 1] == mark ? end - 1 : bytes;
 }
 
 /*
@@ -259,7 +259,7 @@ static int demangle_ocaml(const char *name, bool is_full, char **shown)
 	if (!*name)
 		return -ENOENT;
 	add_ocaml(&parts, name,
-		is_full || !strncmp(name, "fun_", 4) ? strlen(name) : cut_ocaml_number(name));
+		is_full || !strncmp(name, "fun_", 4) ? strlen(name) : cut_number(name, '_'));
 	return finish_parts(&parts, shown);
 }
 
@@ -372,8 +372,89 @@ static int demangle_crystal(const char *name, bool is_full, char **shown)
 	return *shown ? 0 : -ENOMEM;
 }
 
+/*
+ * Demangle gnat's "split__heavy.4" to split.heavy by libiberty, whose buffer has 7 bytes more than
+ * the name and is not checked. The letters "SO" become 'Output, "DF" becomes .Finalize, and
+ * "___elabb" at the end becomes 'Elab_Body, which adds 5, 7 and 2 bytes. So refuse names with more
+ * than one of the letters S and D. Returns 0, -ENOENT if @name cannot be demangled, or -ENOMEM.
+ */
+static int demangle_ada(const char *name, char **shown)
+{
+	const char *letter = strpbrk(name, "SD");
+	char *plain;
+
+	if (strlen(name) > DEMANGLE_MAX_BYTES || (letter && strpbrk(letter + 1, "SD")))
+		return -ENOENT;
+	/* libiberty does not cut off the number of a nested subprogram after all kinds of names. */
+	plain = strndup(name, cut_number(name, '.'));
+	*shown = plain ? ada_demangle(plain, DMGL_GNAT) : NULL;
+	free(plain);
+	if (!*shown)
+		return -ENOMEM;
+	if (**shown != '<') /* "<name>": not demangled */
+		return 0;
+	free(*shown);
+	*shown = NULL;
+	return -ENOENT;
+}
+
+/*
+ * Append the path of a Nim module, which ends before @end: "Z" stands for "/", "O" for ".", and a
+ * number for the ASCII character with this code. Returns false if it is not so.
+ */
+static bool add_nim_module(struct parts *parts, const char *module, const char *end)
+{
+	while (module < end) {
+		char code[4] = {0}, c = *module++;
+		int number;
+
+		if (isdigit((unsigned char)c)) {
+			/* Codes have two digits from 45 to 99, and three from 100 on. */
+			memcpy(code, module - 1, c < '4' ? 3 : 2);
+			module += strlen(code) - 1;
+			number = atoi(code);
+			if (strspn(code, "0123456789") != strlen(code) || number < '-' ||
+				number > '~')
+				return false;
+			c = (char)number;
+		} else if (c == 'Z' || c == 'O') {
+			c = c == 'Z' ? '/' : '.';
+		} else if (!islower((unsigned char)c)) {
+			return false;
+		}
+		add_part(parts, &c, 1);
+	}
+	return parts->bytes != 0;
+}
+
+/*
+ * Demangle Nim's "heavy__stdZmath_12" to std/math.heavy: the procedure, the module, and a number
+ * that distinguishes procedures of one name; since Nim 2 it is "_u12". Anonymous procedures keep
+ * it. Operators stay as Nim encodes them ("star_"), because a setter "star=" looks like "*=".
+ * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
+ */
+static int demangle_nim(const char *name, bool is_full, char **shown)
+{
+	const char *number = strrchr(name, '_');
+	const char *module = number ? memrchr(name, '_', (size_t)(number - name)) : NULL;
+	const char *digits = number && number[1] == 'u' ? number + 2 : number + 1;
+	struct parts parts;
+
+	parts.bytes = parts.is_cut = 0;
+	if (!module || module - name < 2 || module[-1] != '_' || !isalpha((unsigned char)*name) ||
+		!*digits || digits[strspn(digits, "0123456789")] ||
+		!add_nim_module(&parts, module + 1, number))
+		return -ENOENT;
+	add_part(&parts, ".", 1);
+	add_part(&parts, name, (size_t)(module - 1 - name));
+	if (is_full || !strncmp(name, "colonanonymous_", 15))
+		add_part(&parts, number, strlen(number));
+	return finish_parts(&parts, shown);
+}
+
 /* Demangle @plain, which has no suffix. Returns 0, -ENOENT if it is not mangled, or -ENOMEM. */
-static int demangle_plain(const char *plain, bool is_full, char **shown)
+static int demangle_plain(
+	const char *plain, enum demangle_language language, bool is_full, char **shown)
 {
 	/* Require a mangling prefix: without one, a C function "i" would become a type. */
 	const char *name =
@@ -387,6 +468,10 @@ static int demangle_plain(const char *plain, bool is_full, char **shown)
 	}
 	if (!is_cxx_or_rust(name)) {
 		error = demangle_fortran(plain, shown);
+		if (error == -ENOENT && language == DEMANGLE_ADA)
+			error = demangle_ada(plain, shown);
+		if (error == -ENOENT && language == DEMANGLE_NIM)
+			error = demangle_nim(plain, is_full, shown);
 		if (error == -ENOENT)
 			error = demangle_ocaml(plain, is_full, shown);
 		if (error == -ENOENT)
@@ -419,7 +504,7 @@ static char *add_clone(char *shown, const char *suffix, size_t bytes)
 	return longer;
 }
 
-char *demangle_name(const char *mangled, enum demangle_style style)
+char *demangle_name(const char *mangled, enum demangle_language language, enum demangle_style style)
 {
 	size_t bytes = plain_length(mangled);
 	bool is_full = style == DEMANGLE_FULL;
@@ -431,7 +516,7 @@ char *demangle_name(const char *mangled, enum demangle_style style)
 	plain = strndup(mangled, bytes);
 	if (!plain)
 		return NULL;
-	error = demangle_plain(plain, is_full, &shown);
+	error = demangle_plain(plain, language, is_full, &shown);
 	if (error == -ENOENT)
 		shown = is_full ? strdup(mangled) : strdup(plain);
 	free(plain);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Turn mangled names of C++, Rust, D, Fortran, OCaml, Haskell and Crystal into source names. */
+/*
+ * Turn mangled names of C++, Rust, D, Fortran, OCaml, Haskell, Crystal, Ada and Nim into source
+ * names.
+ */
 #ifndef CLI_SYMBOLS_DEMANGLE_H
 #define CLI_SYMBOLS_DEMANGLE_H
 
@@ -19,6 +22,13 @@ enum demangle_style {
 	DEMANGLE_NONE, /* names are not demangled */
 };
 
+/* Languages whose names can also be names of C, and need evidence of the language (languages.h). */
+enum demangle_language {
+	DEMANGLE_BY_NAME, /* neither of them: the name itself shows its language */
+	DEMANGLE_ADA,
+	DEMANGLE_NIM,
+};
+
 /*
  * demangle_styles() returns the names of the styles, indexed by enum value, with NULL at the end.
  * demangle_style_of() returns the style with this name, or DEMANGLE_SHORT for an unknown name.
@@ -29,10 +39,12 @@ enum demangle_style demangle_style_of(const char *name);
 /*
  * Return the name to show for @mangled, an owned string, or NULL if out of memory. A name that
  * cannot be demangled is returned unchanged, except that DEMANGLE_SHORT cuts off suffixes and
- * versions. Time and memory are bounded for hostile names, too.
+ * versions. A name of Ada or Nim is demangled only if @language says so. Time and memory are
+ * bounded for hostile names, too.
  * Context: any thread.
  */
-char *demangle_name(const char *mangled, enum demangle_style style);
+char *demangle_name(
+	const char *mangled, enum demangle_language language, enum demangle_style style);
 
 /*
  * Cut off @name, in place, the parts that distinguish copies of one function: "[clone ...]", the

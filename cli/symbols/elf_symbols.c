@@ -41,6 +41,7 @@ struct code {
 
 struct reader {
 	const struct elf_file *file;
+	struct languages *languages;
 	Elf_Data *symbols;
 	Elf_Data *extended; /* contents of SHT_SYMTAB_SHNDX, or NULL */
 	char *strings;	    /* ends in NUL */
@@ -181,12 +182,20 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 		return 0;
 	if (symbol.st_shndx != SHN_XINDEX)
 		section = symbol.st_shndx >= SHN_LORESERVE ? 0 : symbol.st_shndx;
-	if (!section || symbol.st_name >= reader->strings_bytes)
+	if (symbol.st_name >= reader->strings_bytes)
 		return 0;
 
 	int type = GELF_ST_TYPE(symbol.st_info);
 	int binding = GELF_ST_BIND(symbol.st_info);
 	const char *name = reader->strings + symbol.st_name;
+
+	languages_note(reader->languages, name,
+		!section	   ? LANGUAGES_UNDEFINED
+		: type == STT_FUNC ? LANGUAGES_FUNCTION
+				   : LANGUAGES_DATA);
+	if (!section)
+		return 0;
+
 	const struct code *code = find_code(reader, &symbol, section);
 
 	/* GHC gives functions of its runtime, which follow their tables, the type OBJECT. */
@@ -218,7 +227,7 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 
 int elf_symbols_add(struct symtab *table, const struct elf_file *file, GElf_Word type)
 {
-	struct reader reader = {.file = file};
+	struct reader reader = {.file = file, .languages = symtab_languages(table)};
 	size_t before = symtab_count(table);
 	int result = open_tables(&reader, type);
 

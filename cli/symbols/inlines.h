@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cli/symbols/elf_file.h"
+#include "cli/symbols/languages.h"
 #include "cli/symbols/symbols.h"
 #include "cli/symbols/text_pool.h"
 
@@ -47,6 +48,7 @@ struct inlines_request {
 	/* process in whose root other files of the DWARF are tried first; 0: none */
 	uint32_t pid;
 	enum demangle_style style;
+	const struct languages *languages; /* of the module, borrowed; NULL: not known */
 	/* called between units by several threads; true: read no more units. NULL: never */
 	bool (*is_hurried)(void);
 };

@@ -173,7 +173,8 @@ static int make_shown_name(
 		named = symtab_find(table, symbol->resolver);
 	if (!named || !named->name)
 		return -ENOENT;
-	shown = demangle_name(named->name, style);
+	shown = demangle_name(
+		named->name, languages_of(symtab_languages(table), named->name), style);
 	if (!shown)
 		return -ENOMEM;
 	if (symbol->is_plt) {
@@ -203,60 +204,6 @@ static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 	if (end < symbol->end)
 		symbol->end = end;
 	symbol->is_unsized = 0;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-/* Sort @addresses and remove duplicates. Returns how many are left. */
-static size_t keep_distinct(uint64_t *addresses, size_t count)
-{
-	size_t kept = 0;
-
-	qsort(addresses, count, sizeof(*addresses), compare_addresses);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || addresses[i] != addresses[kept - 1])
-			addresses[kept++] = addresses[i];
-	return kept;
-}
-
-int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *addresses, size_t count)
-{
-	struct elf_file file;
-	struct inlines_request request = {
-		.file = &file, .is_hurried = symbols->is_hurried, .style = symbols->style};
-	struct inlines *inlines;
-	struct entry *entry;
-	uint64_t *wanted;
-	int error;
-
-	if (handle < 0 || handle >= symbols->count)
-		return -ENOENT;
-	entry = &symbols->entries[handle];
-	if (!count || (symbols->is_hurried && symbols->is_hurried()))
-		return 0;
-	wanted = calloc(count, sizeof(*wanted));
-	if (!wanted)
-		return -ENOMEM;
-	memcpy(wanted, addresses, count * sizeof(*wanted));
-	request.addresses = wanted;
-	request.count = keep_distinct(wanted, count);
-	request.pid = entry->module.pid;
-	error = module_open_dwarf(&entry->module, &file);
-	if (!error) {
-		error = inlines_read(&request, &inlines);
-		elf_file_close(&file);
-	}
-	if (!error) {
-		inlines->next = entry->inlines;
-		entry->inlines = inlines;
-	}
-	free(wanted);
-	return error == -ENOMEM ? error : 0;
 }
 
 /* Set the inline chain of @address in @name. */
@@ -379,6 +326,63 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 			forget_table(wanting[i]);
 	if (!report->left && !report->has_no_library)
 		fetch_alternates(symbols, handles, count, report);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Sort @addresses and remove duplicates. Returns how many are left. */
+static size_t keep_distinct(uint64_t *addresses, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(addresses, count, sizeof(*addresses), compare_addresses);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || addresses[i] != addresses[kept - 1])
+			addresses[kept++] = addresses[i];
+	return kept;
+}
+
+int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *addresses, size_t count)
+{
+	struct elf_file file;
+	struct inlines_request request = {
+		.file = &file, .is_hurried = symbols->is_hurried, .style = symbols->style};
+	struct inlines *inlines;
+	struct entry *entry;
+	uint64_t *wanted;
+	int error;
+
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+	entry = &symbols->entries[handle];
+	if (!count || (symbols->is_hurried && symbols->is_hurried()))
+		return 0;
+	/* Other symbols of the module show the language of a function. */
+	if (!read_entry(symbols, entry))
+		request.languages = symtab_languages(entry->table);
+	wanted = calloc(count, sizeof(*wanted));
+	if (!wanted)
+		return -ENOMEM;
+	memcpy(wanted, addresses, count * sizeof(*wanted));
+	request.addresses = wanted;
+	request.count = keep_distinct(wanted, count);
+	request.pid = entry->module.pid;
+	error = module_open_dwarf(&entry->module, &file);
+	if (!error) {
+		error = inlines_read(&request, &inlines);
+		elf_file_close(&file);
+	}
+	if (!error) {
+		inlines->next = entry->inlines;
+		entry->inlines = inlines;
+	}
+	free(wanted);
+	return error == -ENOMEM ? error : 0;
 }
 
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out)

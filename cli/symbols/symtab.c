@@ -37,6 +37,7 @@ struct symtab {
 	size_t pieces_count;
 	void **kept;
 	size_t kept_count;
+	struct languages languages;
 };
 
 struct symtab *symtab_new(void)
@@ -55,6 +56,7 @@ void symtab_free(struct symtab *table)
 	free(table->kept);
 	free(table->symbols);
 	free(table->pieces);
+	languages_release(&table->languages);
 	free(table);
 }
 
@@ -105,6 +107,11 @@ int symtab_add(struct symtab *table, const struct symtab_symbol *symbol)
 size_t symtab_count(const struct symtab *table)
 {
 	return table->count;
+}
+
+struct languages *symtab_languages(struct symtab *table)
+{
+	return &table->languages;
 }
 
 /* Sort aliases so that the one to return comes last, because later symbols cover earlier ones. */
@@ -225,6 +232,7 @@ int symtab_finish(struct symtab *table)
 	struct piece *pieces = calloc(2 * table->count + 1, sizeof(*pieces));
 	int error = keys && stack && pieces ? 0 : -ENOMEM;
 
+	languages_finish(&table->languages);
 	if (!error) {
 		free(table->pieces);
 		table->pieces = pieces;

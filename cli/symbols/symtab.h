@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/symbols/languages.h"
+
 struct symtab;
 
 /* Maximum number of symbols of a table. No known program has as many; the limit bounds memory. */
@@ -67,6 +69,9 @@ int symtab_add(struct symtab *table, const struct symtab_symbol *symbol);
 int symtab_reserve(struct symtab *table, size_t more);
 
 size_t symtab_count(const struct symtab *table);
+
+/* Return what the symbols of the module show about its languages; owned by @table. */
+struct languages *symtab_languages(struct symtab *table);
 
 /*
  * Sort the table, and decide which symbol is returned for an address: of the symbols that cover the

@@ -36,7 +36,10 @@ struct reading {
 /* Returns a copy of @raw, demangled, or NULL if out of memory. */
 static const char *show_name(struct unit_chains *chains, const char *raw)
 {
-	char *shown = *raw ? demangle_name(raw, chains->request->style) : NULL;
+	const struct inlines_request *request = chains->request;
+	enum demangle_language language =
+		request->languages ? languages_of(request->languages, raw) : DEMANGLE_BY_NAME;
+	char *shown = *raw ? demangle_name(raw, language, request->style) : NULL;
 	const char *kept = shown || !*raw ? text_pool_add(chains->pool, shown ? shown : "") : NULL;
 
 	free(shown);

@@ -13,13 +13,19 @@
 
 #include "cli/symbols/demangle.h"
 
-static void expect_style(const char *mangled, enum demangle_style style, const char *shown)
+static void expect_of(enum demangle_language language, const char *mangled,
+	enum demangle_style style, const char *shown)
 {
-	char *name = demangle_name(mangled, style);
+	char *name = demangle_name(mangled, language, style);
 
 	assert_non_null(name);
 	assert_string_equal(name, shown);
 	free(name);
+}
+
+static void expect_style(const char *mangled, enum demangle_style style, const char *shown)
+{
+	expect_of(DEMANGLE_BY_NAME, mangled, style, shown);
 }
 
 static void expect(const char *mangled, const char *shown)
@@ -68,9 +74,67 @@ static void test_languages(void **state)
 		"Array(Int32)@Array(T)#push<Int32>");
 	expect("*Char::Reader#next_char:Char", "Char::Reader#next_char");
 	expect("*IO#copy:(Int32 | Nil)", "IO#copy");
-	expect_style(
-		"*Char::Reader#next_char:Char", DEMANGLE_FULL, "Char::Reader#next_char:Char");
+	expect_style("*Char::Reader#next_char:Char", DEMANGLE_FULL, "Char::Reader#next_char:Char");
 	expect("_RINvCs7cTL2Rz5gGG_0r4workmE_", "_RINvCs7cTL2Rz5gGG_0r4workmE_"); /* no letters */
+}
+
+/* Names from programs that gnat 12 and Nim 1.6 compiled, and from libgnat. */
+static void test_names_that_need_evidence(void **state)
+{
+	static const char *const ada[][2] = {
+		{"_ada_split", "split"},
+		{"_ada_split.cold", "split"},
+		{"split__heavy.4", "split.heavy"},
+		{"split__light.6.constprop.0", "split.light"},
+		{"split__workerTKB.2.cold", "split.worker"},
+		{"ada__text_io__put_line__2", "ada.text_io.put_line"},
+		{"ada__calendar__Oadd", "ada.calendar.\"+\""},
+		{"ada__containers___elabs", "ada.containers'Elab_Spec"},
+		{"ada__calendar__delays___elabb", "ada.calendar.delays'Elab_Body"},
+		{"ada__streams__root_stream_typeSO", "ada.streams.root_stream_type'Output"},
+		{"system__pool_global__unbounded_no_reclaim_poolDF",
+			"system.pool_global.unbounded_no_reclaim_pool.Finalize"},
+	};
+	static const char *const nim[][3] = {
+		{"heavy__split_5", "split.heavy", "split.heavy_5"},
+		{"heavy__split_u5", "split.heavy", "split.heavy_u5"},
+		{"deep__split_19.constprop.0", "split.deep", "split.deep_19 [clone .constprop.0]"},
+		{"addInt__stdZprivateZdigitsutils_164", "std/private/digitsutils.addInt",
+			"std/private/digitsutils.addInt_164"},
+		{"dollar___systemZdollars_3", "system/dollars.dollar_", "system/dollars.dollar__3"},
+		{"star___subZmy9577od50_1", "sub/my_Mod2.star_", "sub/my_Mod2.star__1"},
+		{"colonanonymous___main95x_23", "main_x.colonanonymous__23",
+			"main_x.colonanonymous__23"},
+		{"Marker_tyRef__RJnHOb9cQV3neNC9cDkRgMyw", "Marker_tyRef__RJnHOb9cQV3neNC9cDkRgMyw",
+			"Marker_tyRef__RJnHOb9cQV3neNC9cDkRgMyw"},
+		{"TM__Q5wkpxktOdTGvlSRo9bzt9aw_26", "TM__Q5wkpxktOdTGvlSRo9bzt9aw_26",
+			"TM__Q5wkpxktOdTGvlSRo9bzt9aw_26"},
+	};
+	static const char *const not_nim[] = {"", "main", "heavy", "x__mod", "x__mod_", "x__mod_u",
+		"__mod_1", "_mod_1", "x_mod_1", "x__mo4_1", "x__mo13_1", "x__mo399_1", "x__mo_d_1",
+		"x__Mod_1", "x___1", "9x__mod_1", "NimMainModule"};
+	static const char *const not_ada[] = {"", "main", "Main", "_start", "<x>", "x___y",
+		"ada_main__Tsec_default_sized_stacksBIP", "aSO__bSO", "aSO__bDF"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ada) / sizeof(*ada); i++) {
+		expect_of(DEMANGLE_ADA, ada[i][0], DEMANGLE_SHORT, ada[i][1]);
+		expect_of(DEMANGLE_ADA, ada[i][0], DEMANGLE_NONE, ada[i][0]);
+	}
+	expect_of(DEMANGLE_ADA, "split__heavy.4", DEMANGLE_FULL, "split.heavy");
+	expect_of(DEMANGLE_ADA, "_ada_split.cold", DEMANGLE_FULL, "split [clone .cold]");
+	for (size_t i = 0; i < sizeof(nim) / sizeof(*nim); i++) {
+		expect_of(DEMANGLE_NIM, nim[i][0], DEMANGLE_SHORT, nim[i][1]);
+		expect_of(DEMANGLE_NIM, nim[i][0], DEMANGLE_FULL, nim[i][2]);
+		expect_of(DEMANGLE_NIM, nim[i][0], DEMANGLE_NONE, nim[i][0]);
+		expect(nim[i][0], i == 2 ? "deep__split_19" : nim[i][0]);
+	}
+	for (size_t i = 0; i < sizeof(not_nim) / sizeof(*not_nim); i++)
+		expect_of(DEMANGLE_NIM, not_nim[i], DEMANGLE_SHORT, not_nim[i]);
+	for (size_t i = 0; i < sizeof(not_ada) / sizeof(*not_ada); i++)
+		expect_of(DEMANGLE_ADA, not_ada[i], DEMANGLE_SHORT, not_ada[i]);
+	expect("split__heavy.4", "split__heavy.4");
+	expect("_ada_split", "_ada_split");
 }
 
 static void test_c_names_stay(void **state)
@@ -195,29 +259,30 @@ static void test_copies_are_one(void **state)
 static void test_hostile_names(void **state)
 {
 	static const char *const heads[] = {
-		"_Z", "_ZN", "_R", "_RNv", "_D1f", "_ZZ", "_RINv", "_ZL"};
+		"_Z", "_ZN", "_R", "_RNv", "_D1f", "_ZZ", "_RINv", "_ZL", "a", "_ada_a", "a__b"};
 	static const char *const words[] = {"S_", "S0_", "T_", "St", "I", "E", "J", "N", "Dp", "P",
-		"R", "1a", "3foo", "B_", "B0_", "Q", "Qb", "C", "M", "X", "i", "j", "v", "L_Z",
-		"L", "F", "A", "G", "K", "17h0123456789abcdef", "_", "0", "9", "99999999", "DT",
-		"Dn", "cl", "sr", "nw", "ul", "UlvE_", "Z", "p", "s_", "u", "z", "H", "Ss", ".cold",
-		"@@"};
+		"R", "1a", "3foo", "B_", "B0_", "Q", "Qb", "C", "M", "X", "i", "j", "v", "L_Z", "L",
+		"F", "A", "G", "K", "17h0123456789abcdef", "_", "0", "9", "99999999", "DT", "Dn",
+		"cl", "sr", "nw", "ul", "UlvE_", "Z", "p", "s_", "u", "z", "H", "Ss", ".cold", "@@",
+		"__", "SO__b", "DF", "Oadd", "___elabb", "TK__", "Xnb", "_19"};
 	uint64_t random = 88172645463325252ULL;
 
 	(void)state;
 	alarm(120);
 	for (int i = 0; i < 5000; i++) {
 		char name[4096];
-		size_t at = (size_t)sprintf(name, "%s", heads[i % 8]);
+		size_t at = (size_t)sprintf(name, "%s", heads[i % 11]);
 
-		for (int k = 0; k < 20 + i % 900 && at < sizeof(name) - 64; k++) {
+		for (int k = 0; k < i % 900 && at < sizeof(name) - 64; k++) {
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			at += (size_t)sprintf(name + at, "%s",
-				words[random % (sizeof(words) / sizeof(*words))]);
+			at += (size_t)sprintf(
+				name + at, "%s", words[random % (sizeof(words) / sizeof(*words))]);
 		}
 		for (int style = DEMANGLE_SHORT; style <= DEMANGLE_NONE; style++) {
-			char *shown = demangle_name(name, (enum demangle_style)style);
+			char *shown = demangle_name(
+				name, (enum demangle_language)(i % 3), (enum demangle_style)style);
 
 			assert_non_null(shown);
 			assert_true(strlen(shown) <= DEMANGLE_MAX_BYTES + sizeof(name));
@@ -281,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_languages),
+		cmocka_unit_test(test_names_that_need_evidence),
 		cmocka_unit_test(test_c_names_stay),
 		cmocka_unit_test(test_versions_and_copies),
 		cmocka_unit_test(test_full_names),

@@ -118,10 +118,10 @@ ROWS = (
     Row("haskell", "ghc", "ghc -O -outputdir . {p}/split.hs -o prog"),
     Row("d-ldc", "ldc", "ldc2 -O2 {p}/split.d -of=prog"),
     Row("d-gdc", "gdc", "gdc -O2 {p}/split.d -o prog"),
-    Row("ada", "gnat", "gnatmake -O2 {p}/split.adb -o prog"),
+    Row("ada", "gnat", "gnatmake -O2 {p}/split.adb -o prog", deep=r"^split\.deep$"),
     Row("fortran-openmp", "gfortran", "gfortran -O2 -fno-inline -fno-ipa-cp -fopenmp {p}/split.f90 -o prog", env={"OMP_WAIT_POLICY": "passive"}),
     Row("pascal", "fpc", "fpc -O2 -g -FE. -oprog {p}/split.pas"),
-    Row("nim", "nim", "nim c -d:release --nimcache:. -o:prog {p}/split.nim"),
+    Row("nim", "nim", "nim c -d:release --nimcache:. -o:prog {p}/split.nim", deep=r"^split\.deep$"),
     Row("crystal", "crystal", "crystal build --release {p}/split.cr -o prog"),
 
     # Virtual machines and interpreters.
