@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// node_calls.js SECONDS: functions are called by all kinds of callers. CALLERS in
-// test_node_truth.py lists which function calls which.
+// node_calls.js SECONDS: functions are called by all kinds of callers, for SECONDS of CPU time.
+// CALLERS in test_node_truth.py lists which function calls which.
 let n = 0;
 function leaf() { n = n * 7 + 1 | 0; }
 const inner = () => leaf();
@@ -28,8 +28,9 @@ class Derived extends Base {
 function news() { return new Derived().asks(); }
 
 function main() {
-    const end = Date.now() + +process.argv[2] * 1000;
-    while (Date.now() < end)
+    const begin = process.cpuUsage();
+    const cpu = () => { const used = process.cpuUsage(begin); return used.user + used.system; };
+    while (cpu() < process.argv[2] * 1e6)
         for (let i = 0; i < 1000; i++) {
             outer();
             mapper();
