@@ -243,6 +243,19 @@ def end(process, number=signal.SIGINT):
     return end_of(process)
 
 
+def attach_while_it_works(folder, pid, *options, seconds=1.5):
+    """
+    Run flamerun -p @pid until the process has used another @seconds of CPU time; return the profile.
+    The first sample stands for the time since flamerun attached and is walked before the language's
+    runtime is known, so its weight must be a small part of the whole on a busy machine, too.
+    """
+    flamerun = background(folder, pid, *options)
+    work(pid, seconds)
+    status, stderr = end(flamerun)
+    assert status == 0, stderr
+    return folded.Folded((pathlib.Path(folder) / "b.folded").read_text(errors="surrogateescape"))
+
+
 def as_nobody(*command):
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)]
 

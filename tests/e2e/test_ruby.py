@@ -122,6 +122,6 @@ def test_a_running_one_has_names(tmp_path):
     script.write_text("def spins(n) = n.times { |i| i * i }\nloop { spins(100_000) }\n")
     with outside.running(RUBY, script) as process:
         outside.work(process.pid, 0.2)  # wait until Ruby has started
-        run = outside.attach(tmp_path, process.pid, "-r", "199", "--no-waits")
-    spins = run.folded.where(lambda stack: "Object#spins (spins.rb:1)" in stack)
-    assert spins > 0.8 * run.folded.total > 0, run.folded.describe()
+        stacks = outside.attach_while_it_works(tmp_path, process.pid, "-r", "199", "--no-waits")
+    spins = stacks.where(lambda stack: "Object#spins (spins.rb:1)" in stack)
+    assert spins > 0.8 * stacks.total > 0, stacks.describe()
