@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Print numbers with their significant digits, and names of any bytes through label_clean(). */
+/* Write a comparison as a table or JSON. Names may contain any bytes, so label_clean() them. */
 #include "cli/compare/change_text.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 
 #define AMOUNT_BYTES 32
 #define LIMIT_USUAL  20
-/* Larger values mean that nothing can be said. */
+/* Above these values, put_bounds() prints no number, because the runs are too few. */
 #define MOST_POINTS 100.0
 #define MOST_CHANGE 10.0
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Print samples per run, as time if they are times. */
+/* Print @samples, a mean per run, as CPU time if the time of a sample is known. */
 static const char *amount(const struct changes *changes, double samples, char text[AMOUNT_BYTES])
 {
 	double seconds = samples * changes->sides->sample_s;
@@ -148,7 +148,7 @@ static void put_row(const struct changes *changes, const struct change *change, 
 		change->is_self ? "" : ", with what it calls");
 }
 
-/* Write how large a change may be that the table does not show. */
+/* Write an upper bound for the changes that the table does not show. */
 static void put_bounds(const struct changes *changes, FILE *out)
 {
 	const char *else_ = changes->named ? " else" : "";

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Significant changes are handled in order of their relative change. Among nearly equal ones, the
- * function with less weight, which is deeper, comes first. A change is not named if half of it or
- * more is in stacks already explained by another. A function that nearly appears or disappears,
- * while its stacks end as before under other callers, is not named: the compiler inlined it or
- * turned its calls into tail calls. If only some of its callees moved, these appear beside it.
+ * Test all functions, then name the causes: name_changes() takes significant changes in order of
+ * relative change; of nearly equal ones, first the function with less weight, which is deeper. A
+ * change is not named if half of it or more is in stacks that a change named before explains.
+ *
+ * A function that nearly appears or disappears is not named if its leaf functions weigh as before
+ * under other callers: it was inlined or its calls became tail calls. move_past() finds callees
+ * that tail calls moved beside the function.
  */
 #include "cli/compare/changes.h"
 
@@ -17,16 +19,16 @@
 
 #define PROGRAM UINT32_MAX
 
-/* Smaller counts are rounding errors. */
+/* Differences of counts up to this many samples are rounding errors. */
 #define NEARLY_NONE 1e-3
 
-/* Relative changes that differ less than this are nearly equal. */
+/* Relative changes in a class of this width are nearly equal; by_magnitude() sorts classes. */
 #define NEARLY 0.25
 
-/* A change of the logarithm above this may be an appearance or disappearance. */
+/* If the logarithm of its count changes by more, a function nearly appears or disappears. */
 #define NEARLY_ALL 1.4
 
-/* A change is explained by others if at most this part of it remains. */
+/* A change is explained by others if at most this part of it is outside of their stacks. */
 #define EXPLAINED 0.5
 
 bool change_is_new(const struct change *change)
@@ -48,7 +50,7 @@ static void add_change(struct changes *changes, uint32_t function, bool is_self,
 			(struct change){.function = function, .is_self = is_self, .shift = shift};
 }
 
-/* Is self equal to total? Such a function is tested once. Sums of fractions differ slightly. */
+/* Is self weight equal to total weight, but for rounding? Such a function is tested once. */
 static bool is_leaf(const struct sides *sides, uint32_t function)
 {
 	size_t first = (size_t)function * sides->runs;
@@ -59,7 +61,7 @@ static bool is_leaf(const struct sides *sides, uint32_t function)
 	return true;
 }
 
-/* Compute the program's change in CPU time as measured, and the change common to all functions. */
+/* Test the program's CPU time as measured. Find the change common to all, from the factors. */
 static void find_program(struct changes *changes)
 {
 	const struct sides *sides = changes->sides;
@@ -100,7 +102,7 @@ static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 		.one_run_dispersion = sides_dispersion(sides, is_self)};
 }
 
-/* Test all functions by self or total weight. Returns 0 or -ENOMEM. */
+/* Test functions by self weight, or by total weight without leaves. Returns 0 or -ENOMEM. */
 static int find_shifts_of(
 	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
 {
@@ -114,14 +116,14 @@ static int find_shifts_of(
 	return error;
 }
 
-/* Include the function in the bound for all changes that are not significant. */
+/* Raise most_points to this function's largest possible change, at @times standard errors. */
 static void bound_points(struct changes *changes, const struct shift *shift, double times)
 {
 	changes->most_points = fmax(
 		changes->most_points, 100 * shift_bound(shift, times) / changes->old_samples);
 }
 
-/* Bound the changes of functions with too few samples to be tested; all have the same df. */
+/* Raise most_points for functions with too few samples to be tested; all have the same df. */
 static void bound_light(struct changes *changes, const struct shift *shifts, double level)
 {
 	uint32_t functions = changes->sides->ranking.functions;
@@ -161,7 +163,7 @@ static int find_shifts(struct changes *changes)
 	return error;
 }
 
-/* Test all changes together, and bound the changes that are not significant. */
+/* Find the significant changes by Holm's procedure. Set intervals and points of all changes. */
 static int test_all(struct changes *changes)
 {
 	double *p = calloc(changes->count + 1, sizeof(*p));
@@ -200,14 +202,20 @@ static int test_all(struct changes *changes)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* How far stacks moved, in samples per run, and which of this is explained. */
+/*
+ * Changes of weight from old to new, in samples per run. A position is a node's index in preorder.
+ */
 struct explaining {
 	const struct ranking *ranking;
-	double *moved;	      /* [position] -> change of the stacks that end there */
-	double *moved_in_all; /* [function] -> change of all stacks that end in it */
-	double *moved_here;   /* [function] -> change of such stacks in the change examined */
-	bool *is_explained;   /* [position] */
-	bool *is_below;	      /* [function] -> it is below the function examined by move_past() */
+	/* [position] -> change of the stacks that end at this node */
+	double *moved;
+	/* [function] -> change of its self weight in the whole tree */
+	double *moved_in_all;
+	/* [function] -> change of its self weight in the change that move_left() examined last */
+	double *moved_here;
+	bool *is_explained; /* [position] */
+	/* [function] -> is it below the function that move_past() examines? */
+	bool *is_below;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -236,7 +244,10 @@ static int weigh_moves(const struct sides *sides, struct explaining *explaining)
 	return 0;
 }
 
-/* Returns the part of @change that is not explained; with @explains, mark it as explained. */
+/*
+ * Returns the part of @change that no named change explains, and sets moved_here[] to its leaf
+ * functions. With @explains, mark the stacks of @change as explained.
+ */
 static double move_left(
 	const struct explaining *explaining, const struct change *change, bool explains)
 {
@@ -258,7 +269,10 @@ static double move_left(
 	return left;
 }
 
-/* Returns the part of the change examined last without moves between stacks that end alike. */
+/*
+ * Returns the change that move_left() examined last without weight that only moved to other
+ * callers: a leaf function counts at most with its change in the whole tree. Clears moved_here[].
+ */
 static double move_of_ends(struct explaining *explaining)
 {
 	double sum = 0;
@@ -283,8 +297,8 @@ static double moved_below(const struct explaining *explaining, uint32_t at)
 }
 
 /*
- * Returns the change of stacks in the callees of @change's function that appear directly below its
- * callers, as they do if it makes tail calls.
+ * Returns the change of stacks with a callee of @change's function directly below one of its
+ * callers, as after tail calls.
  */
 static double move_past(const struct explaining *explaining, const struct change *change)
 {
@@ -326,7 +340,7 @@ static double magnitude_of(const struct change *change)
 	return floor(log(fabs(change->shift.change)) / log1p(NEARLY));
 }
 
-/* Significant ones first; the program last, because it must not explain its functions. */
+/* Sort significant changes first. Of these, the program is last: it must not explain functions. */
 static int by_magnitude(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
@@ -406,7 +420,7 @@ static int name_changes(struct changes *changes)
 	return error;
 }
 
-/* Select each function's most important change, which is the first. */
+/* Set of_function[] to each function's first change: by_points() put the important ones first. */
 static int index_functions(struct changes *changes)
 {
 	size_t functions = changes->sides->ranking.functions;

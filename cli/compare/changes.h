@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the changes between two versions: of the program, of functions by self weight, and of
- * functions by total weight. All these tests together have a chance of SHIFTS_ALPHA for one false
- * alarm or more.
+ * Find what changed between two versions of a program: the whole program, each function's self
+ * weight, and each function's total weight. SHIFTS_ALPHA is the probability that all these tests
+ * together give one false alarm or more.
  *
- * A change shows in a function, in its callers and, if code is shared, in its callees. It is
- * *named* once, at the function whose relative change is greatest; the other functions changed
- * because of it.
+ * One cause changes the weights of several functions: of a function, its callers and, if code is
+ * shared, its callees. Only the function whose relative change is greatest is *named*. Its change
+ * explains the other changes.
  *
  * Context: one thread.
  */
@@ -19,20 +19,23 @@
 #include "cli/compare/shifts.h"
 #include "cli/compare/sides.h"
 
-/* The smallest detectable change is reported for a function with this share of the program. */
+/* `detectable` is computed for a function with this share of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
-/* Functions with a larger share of the program, by total, are left out of most_points. */
+/* `most_points` leaves out functions whose total weight is a larger share of the program. */
 #define CHANGES_MOST_SHARE 0.5
 
 struct change {
-	uint32_t function; /* in the sides' ranking; UINT32_MAX: the program, as measured */
-	bool is_self;	   /* by self weight, else by total weight */
+	/* number in sides->ranking; UINT32_MAX: the whole program, as measured */
+	uint32_t function;
+	bool is_self;	     /* by self weight, else by total weight */
 	bool is_significant; /* statistically significant */
-	bool is_named;	   /* significant, and not because of another change */
+	/* significant, and no other change explains it */
+	bool is_named;
 	struct shift shift;
-	double low, high; /* confidence interval of shift.change, at the level it was tested at */
-	double points;	  /* difference, in percent of the old program */
+	/* confidence interval of shift.change, at the level that decided about significance */
+	double low, high;
+	double points; /* % of the old version */
 };
 
 struct changes {
@@ -41,20 +44,26 @@ struct changes {
 	size_t count, significant, named;
 	double old_samples; /* per run, divided by the factors */
 	/*
-	 * Relative change that all functions have in common, NAN if there are too few functions,
-	 * and its 95 % interval; equal to it if unknown.
+	 * Relative change that all functions have in common, with its 95 % interval. NAN if too few
+	 * functions agree on it. All three are equal if the interval is unknown.
 	 */
 	double common, common_low, common_high;
-	double most_points;    /* maximum change of all other functions; INFINITY: unknown */
-	double detectable;     /* smallest detectable change of a function with the usual share */
-	uint32_t *of_function; /* [function] -> index of its change + 1; 0: not tested */
+	/* upper bound in % of the old version for changes not significant; INFINITY: unknown */
+	double most_points;
+	/* smallest detectable change of a function with CHANGES_USUAL_SHARE (0.1 is 10 %) */
+	double detectable;
+	/* [function] -> index of its change in `at`, plus 1; 0: the function was not tested */
+	uint32_t *of_function;
 };
 
-/* Compare @sides (borrowed until the release). Returns 0, or -ENOMEM with nothing to release. */
+/*
+ * Compare the versions in @sides, which is borrowed until changes_release(). Returns 0, or -ENOMEM
+ * with nothing to release.
+ */
 int changes_find(struct changes *changes, const struct sides *sides);
 void changes_release(struct changes *changes); /* an all-zero struct is fine */
 
-/* Is the function in no run of the old version, or in no run of the new one? */
+/* Does the old version (new) or the new version (gone) lack the function in all its runs? */
 bool change_is_new(const struct change *change);
 bool change_is_gone(const struct change *change);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Half a sample is added to each count, so that a function that one side does not have gets a
- * finite logarithm.
+ * Half a sample is added to each count, so that the logarithm is finite even if a version does not
+ * have the function.
  *
- * Runs of different length or rate are weighted by the samples that they should have if nothing
- * changed, as in limma's voom.
+ * Runs differ in length and sampling rate. So each run is weighted by the number of samples that it
+ * should have of the function if nothing changed, as in limma's voom.
  */
 #include "cli/compare/shifts.h"
 
@@ -20,40 +20,47 @@
 #define HALF 0.5
 
 /*
- * Limits of a function's weight in a run's factor: that of this many samples, and this part of the
- * total. Otherwise the factor of a program that spends its time in one loop would be that loop's.
+ * Limits of a function's weight in the weighted median that becomes a run's factor: FACTOR_SAMPLES,
+ * however many samples the function has, and FACTOR_PART of the sum of weights. Without these
+ * limits, one hot loop alone would decide the factor.
  */
 #define FACTOR_SAMPLES 400.0
 #define FACTOR_PART    0.25
 #define CAP_ROUNDS     8
 
-/* Two functions that move apart do not show which of them changed; of three, two may agree. */
+/*
+ * Minimum number of functions: of two that move apart, either may have changed; of three, two
+ * agree.
+ */
 #define FACTOR_FUNCTIONS 3
 
 /*
- * Functions that changed with a lower p-value are left out of the factors, because even a median
- * moves a little towards them and all others would seem to move the other way. If these are most of
- * the program, as with another compiler's level, the rest is no measure and the sides are compared
- * as they are.
+ * Functions whose change has a lower p-value are left out of the factors: they would move even a
+ * median, and all other functions would seem to move the other way. If they are most of the
+ * program, as after a change of the optimisation level, the factors of the two sides are computed
+ * separately.
  */
 #define FACTOR_CHANCE 0.01
 
-/* Floors of the trend that are tried, besides 0: four per power of ten. */
+/* find_floor() tries 0 and these floors: from 1e-6 to 1, four per power of ten. */
 #define FLOOR_STEPS 25
 #define FLOOR_FIRST -6.0
 #define FLOOR_STEP  0.25
 
-/* With fewer functions there is no trend. */
+/* Minimum number of tested functions to fit a trend to. */
 #define TREND_FUNCTIONS 3
 
 /*
- * Maximum weight of the trend, in multiples of the function's own degrees of freedom. A disturbance
- * of a run affects many functions, which then agree on a wrong variance. Without this limit, every
- * seventh comparison of two equal runs with two others gives a false alarm.
+ * Maximum weight of the trend's variance against a function's own variance, in multiples of the
+ * function's degrees of freedom. A disturbance of one run affects many functions, whose variances
+ * then agree on a wrong value. Without this limit, every seventh comparison of two equal runs with
+ * two more equal runs gives a false alarm.
  */
 #define PRIOR_TIMES 4.0
 
-/* Minimum variance, as a part of the usual one; counts may be equal by chance. */
+/*
+ * Minimum, as a part of the usual variance: counts that are equal by chance have a variance of 0.
+ */
 #define LEAST_VARIANCE 1e-5
 
 /* ---- sums and medians ------------------------------------------------------------------------ */
@@ -69,7 +76,7 @@ static int by_value(const void *left, const void *right)
 	return a->value < b->value ? -1 : a->value > b->value;
 }
 
-/* Sorts @ratios. Returns 0 if there are none. */
+/* Returns the weighted median of @ratios, which are sorted here; 0 if there are none. */
 static double weighted_median(struct ratio *ratios, size_t count)
 {
 	double all = 0, below = 0;
@@ -88,7 +95,7 @@ static double weighted_median(struct ratio *ratios, size_t count)
 	return 0;
 }
 
-/* Limit each weight to a part of the total, as far as there are enough of them. */
+/* Lower weights to FACTOR_PART of their sum. In some rounds, as the sum falls with the weights. */
 static void cap_weights(struct ratio *ratios, size_t count)
 {
 	for (int round = 0; round < CAP_ROUNDS; round++) {
@@ -117,7 +124,7 @@ static double sum_of(const double *of, unsigned first, unsigned end)
 
 /* ---- one function ---------------------------------------------------------------------------- */
 
-/* Returns the function's share, with both sides counting alike, as their sizes may differ. */
+/* Returns the mean of the function's shares of the two sides, whose sizes may differ. */
 static double share_of(const struct shift_counts *counts, size_t function)
 {
 	const double *at = counts->at + function * counts->runs;
@@ -127,7 +134,7 @@ static double share_of(const struct shift_counts *counts, size_t function)
 	       sum_of(at, old, runs) / sum_of(counts->sizes, old, runs) / 2;
 }
 
-/* Returns the samples that @run should have of a function with @share. */
+/* Returns the number of samples that @run should have of a function with @share. */
 static double expected(const struct shift_counts *counts, double share, unsigned run)
 {
 	return share * counts->sizes[run] / counts->grains[run];
@@ -144,7 +151,7 @@ static bool is_heavy(const struct shift_counts *counts, double share)
 	return samples[0] >= SHIFTS_LEAST_SAMPLES && samples[1] >= SHIFTS_LEAST_SAMPLES;
 }
 
-/* Compute each side's precision for a function with @share, by its runs' expected samples. */
+/* Compute the precision (1 / variance) of each side's mean, from the runs' expected samples. */
 static void side_precisions(
 	const struct shift_counts *counts, double share, double floor, double precision[2])
 {
@@ -156,9 +163,10 @@ static void side_precisions(
 
 /* Statistics of one function. */
 struct observed {
-	double mean[2];	 /* of logarithms; old and new */
+	double mean[2];	     /* of logarithms; old and new */
 	double precision[2]; /* of each mean */
-	double variance; /* within sides, for a precision of 1; 0 if each side has one run */
+	/* between runs of a side, at a precision of 1; 0 if each side has one run */
+	double variance;
 };
 
 static struct observed observe(const struct shift_counts *counts, size_t function, double floor)
@@ -197,7 +205,7 @@ static double mean_of_side(const struct shift_counts *counts, size_t function, i
 	return sum / (end - first);
 }
 
-/* Returns the standard error of the difference of means for a @variance of runs. */
+/* Returns the standard error of the difference of means, if a run's variance is @variance. */
 static double error_of(const double precision[2], double variance)
 {
 	return sqrt(variance * (1 / precision[0] + 1 / precision[1]));
@@ -205,17 +213,17 @@ static double error_of(const double precision[2], double variance)
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-/* The runs to compute factors for: all, or those of a side. */
+/* Runs to compute factors for: all runs, or the runs of one side. */
 struct span {
 	unsigned first, end;
 };
 
-/* A function's share, its count in the whole span, and its count in one run. */
+/* A function or group of functions: its share, its count in the span and in one run. */
 struct counted {
 	double share, sum, count;
 };
 
-/* Returns the function's share; over both sides, each side counts alike. */
+/* Returns the function's share in @span; if that is both sides, they count equally. */
 static double share_in(const struct shift_counts *counts, size_t function, struct span span)
 {
 	if (span.end - span.first == counts->runs)
@@ -224,7 +232,10 @@ static double share_in(const struct shift_counts *counts, size_t function, struc
 	       sum_of(counts->sizes, span.first, span.end);
 }
 
-/* Returns the ratio of the count in @run to the count expected for the run's size. */
+/*
+ * Returns log(count in @run / count expected for the run's size), of one of @pieces equal parts of
+ * @of, and the weight of this ratio in the median.
+ */
 static struct ratio ratio_of(const struct shift_counts *counts, struct span span,
 	const struct counted *of, double pieces, unsigned run)
 {
@@ -235,7 +246,7 @@ static struct ratio ratio_of(const struct shift_counts *counts, struct span span
 		factor_weight(expected(counts, of->share / pieces, run))};
 }
 
-/* Compute the ratios of @run. Returns their number. */
+/* Find ratios: one per heavy function, some for all light ones. Returns their number. */
 static size_t find_ratios(const struct shift_counts *counts, struct span span,
 	const bool *left_out, unsigned run, struct ratio *ratios)
 {
@@ -267,8 +278,9 @@ static size_t find_ratios(const struct shift_counts *counts, struct span span,
 }
 
 /*
- * Compute factors from the functions not @left_out. Those with too few samples form one group, or
- * several if it takes as many to weigh as much. Returns the number of ratios, or -ENOMEM.
+ * Compute factors from functions not @left_out (NULL: none). Those with too few samples form a
+ * group, which counts as up to FACTOR_FUNCTIONS functions if its share holds that many of its
+ * heaviest function. Returns the number of ratios per run, or -ENOMEM.
  */
 static int find_factors(const struct shift_counts *counts, struct span span, const bool *left_out,
 	double *log_factors)
@@ -291,7 +303,7 @@ static int find_factors(const struct shift_counts *counts, struct span span, con
 	return used < INT_MAX ? (int)used : INT_MAX;
 }
 
-/* Does the function seem to have changed by itself? One run per side: use the dispersion. */
+/* Did the function change by itself? With one run per side, use the assumed dispersion. */
 static bool has_changed(const struct shift_counts *counts, size_t function)
 {
 	struct observed observed = observe(counts, function, 0);
@@ -304,7 +316,7 @@ static bool has_changed(const struct shift_counts *counts, size_t function)
 				    FACTOR_CHANCE;
 }
 
-/* Mark the functions that changed in @left_out. Returns whether the others weigh more. */
+/* Mark functions that changed in @left_out. Returns true if the other functions weigh more. */
 static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 {
 	double all = 0, out = 0;
@@ -322,7 +334,7 @@ static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 	return out == 0 || out < all / 2;
 }
 
-/* Compute factors within each side. Between the sides, counts are compared as they are. */
+/* Compute factors with a mean of 0 for each side. The sides are then compared as they are. */
 static int find_factors_of_sides(const struct shift_counts *counts, double *log_factors)
 {
 	const struct span sides[2] = {{0, counts->old_runs}, {counts->old_runs, counts->runs}};
@@ -363,11 +375,13 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/* Variances of the tested functions for one floor, and mean and variance of their logarithms. */
+/*
+ * Variances of the tested functions at one floor; mean and variance (spread) of their logarithms.
+ */
 struct variances {
 	double *at;
 	size_t count;
-	double minimum; /* minimum; smaller ones are raised to it */
+	double minimum; /* lower variances are raised */
 	double mean, spread;
 };
 
@@ -385,7 +399,7 @@ static int find_minimum(struct variances *variances)
 	return 0;
 }
 
-/* Returns 0, even if the logarithms are not finite, or -ENOMEM. */
+/* Returns 0 or -ENOMEM. With a variance of 0, `mean` and `spread` are not finite. */
 static int find_variances(const struct shift_counts *counts, const struct shift *shifts,
 	double floor, struct variances *variances)
 {
@@ -406,7 +420,7 @@ static int find_variances(const struct shift_counts *counts, const struct shift 
 	return 0;
 }
 
-/* Find the floor with which the variances follow the trend best. Returns 0 or -ENOMEM. */
+/* Find the floor at which the logarithms of variances differ least. Returns 0 or -ENOMEM. */
 static int find_floor(const struct shift_counts *counts, const struct shift *shifts,
 	struct variances *variances, double *best_floor)
 {
@@ -430,8 +444,8 @@ static int find_floor(const struct shift_counts *counts, const struct shift *shi
 }
 
 /*
- * Estimate scale and prior degrees of freedom as in Smyth, section 6.2: the spread of the log
- * variances beyond what each function's own degrees of freedom explain is how functions differ.
+ * Estimate the trend's scale and prior degrees of freedom as in Smyth, section 6.2: the spread of
+ * the log variances beyond that of so few degrees of freedom is the functions' true difference.
  */
 static void fit_prior(const struct variances *variances, struct shift_trend *trend)
 {
@@ -462,7 +476,7 @@ static int fit_trend(
 	trend->scale = 1;
 	trend->prior_df = 0;
 	if (!error && variances.minimum <= 0) {
-		/* Runs without any variance say nothing about it: assume Poisson counts. */
+		/* A median variance of 0 says nothing about chance, so assume Poisson counts. */
 		trend->prior_df = PRIOR_TIMES * trend->df;
 	} else if (!error && variances.count < TREND_FUNCTIONS) {
 		trend->scale = exp(variances.mean);
@@ -475,7 +489,7 @@ static int fit_trend(
 	return error;
 }
 
-/* Returns the moderated @variance of a function, and its degrees of freedom. */
+/* Returns the weighted mean of a function's @variance and the trend's, and its *@df. */
 static double moderate(const struct shift_trend *trend, double variance, double *df)
 {
 	*df = fmin(trend->df + trend->prior_df, trend->pooled_df);
@@ -486,7 +500,7 @@ static double moderate(const struct shift_trend *trend, double variance, double 
 		trend->scale * LEAST_VARIANCE);
 }
 
-/* Returns the variance of the difference of the sides' means for one sample per run. */
+/* Returns the variance of the difference of means, in samples, at one sample per run. */
 static double unit_variance(const struct shift_counts *counts, double scale)
 {
 	double unit = 0;
@@ -500,7 +514,7 @@ static double unit_variance(const struct shift_counts *counts, double scale)
 	return unit;
 }
 
-/* Returns the variance of the difference of the sides' means as observed for a function. */
+/* Returns the variance of the difference of means, in samples, as @function's counts show it. */
 static double observed_variance(
 	const struct shift_counts *counts, size_t function, const struct shift *shift)
 {
@@ -614,7 +628,9 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 	*high = shift->change + half;
 }
 
-/* Tail probability of the quantile that one of five comparisons exceeds. */
+/*
+ * Both tails of the quantile for shift_detectable(): half of this is the chance to miss a change.
+ */
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,

@@ -2,14 +2,14 @@
 /*
  * Statistics: find the functions that changed between the runs of two versions of a program.
  *
- * The unit is the run, not the sample, because samples of one run are not independent: a test that
- * assumes that they are finds changes between equal runs. The test compares means of logarithms of
- * counts over runs. Their variance is estimated from run to run. As few runs say little about a
- * single function, its variance is moderated towards a trend over all functions of similar weight:
- * "Linear models and empirical Bayes methods" (Smyth 2004), as in R's limma.
+ * Runs are compared, not samples, because samples of one run depend on each other: a test that
+ * ignores this finds changes between equal runs. The test compares means over runs of logarithms of
+ * counts. Few runs say little about the variance of one function, so it is moved towards a trend
+ * over all functions of similar weight ("moderated"): "Linear models and empirical Bayes methods"
+ * (Smyth 2004), as in R's limma.
  *
- * Counts are divided by a factor per run instead of being turned into shares of the run, because
- * when one function doubles, the shares of all other functions fall.
+ * Counts are divided by a factor per run. They are not turned into shares of the run, because when
+ * one function doubles, the shares of all other functions fall.
  *
  * Context: any thread.
  */
@@ -20,8 +20,8 @@
 #include <stddef.h>
 
 /*
- * A function is tested if, by its mean share on both sides, each side should have this many samples
- * of it, and it has this share.
+ * A function is tested if its mean share of the program is at least SHIFTS_LEAST_SHARE, and each
+ * side should have at least SHIFTS_LEAST_SAMPLES samples of it by this share.
  */
 #define SHIFTS_LEAST_SAMPLES 25.0
 #define SHIFTS_LEAST_SHARE   0.002
@@ -29,55 +29,69 @@
 /* Probability of one false alarm or more in a whole comparison. */
 #define SHIFTS_ALPHA 0.05
 
-/* Counts in samples; the first @old_runs runs are the old version. Borrowed. */
+/*
+ * Counts to compare, in samples. The first @old_runs runs are the old version. All arrays are
+ * borrowed.
+ */
 struct shift_counts {
 	const double *at; /* [function * runs + run] */
 	size_t functions;
 	unsigned runs, old_runs;
 	const double *log_factors; /* [run], from shifts_normalise() */
 	const double *sizes;	   /* [run] -> count of all functions */
-	const double *grains;	   /* [run] -> count of one sample of the run (rates may differ) */
 	/*
-	 * Variance of counts relative to Poisson, assumed if each side has one run and so no
-	 * variance can be estimated.
+	 * [run] -> count that one sample of this run adds, because runs may differ in sampling rate
+	 */
+	const double *grains;
+	/*
+	 * Variance of counts relative to a Poisson distribution. It is used only if each side has
+	 * one run, because then no variance can be estimated.
 	 */
 	double one_run_dispersion;
 };
 
-/* Variance of log counts over runs: a count of n expected samples has scale * (1 / n + floor). */
+/* Trend of variances: the log of a count with n expected samples has scale * (1 / n + floor). */
 struct shift_trend {
 	double scale, floor;
-	double prior_df; /* the trend's weight against a function's own, in degrees of freedom */
-	double df;	 /* a function's own. One run per side: 0, and prior_df INFINITY */
+	/* weight of the trend's variance against a function's own, in degrees of freedom */
+	double prior_df;
+	/* of a function's own variance; one run per side: 0, and prior_df is INFINITY */
+	double df;
 	double pooled_df; /* of all functions together */
 };
 
 struct shift {
-	bool is_tested;		   /* else only the means, mean_error and df are set */
-	double old_mean, new_mean; /* samples per run, divided by the factors */
-	double change;		   /* of the logarithm, from old to new */
-	double error;		   /* standard error of @change */
-	double df;		   /* degrees of freedom of @error; may be INFINITY */
-	double p;		   /* probability of such a change by chance */
-	double mean_error;	   /* standard error of new_mean - old_mean, in samples */
+	/* false: only the means, mean_error and df are set */
+	bool is_tested;
+	/* mean samples per run, divided by the runs' factors */
+	double old_mean, new_mean;
+	double change; /* of the logarithm, from old to new */
+	double error;  /* standard error of @change */
+	double df;     /* of @error; may be INFINITY */
+	double p;      /* p-value of @change */
+	/* standard error of new_mean - old_mean, in samples per run */
+	double mean_error;
 };
 
 /*
- * Compute the logarithm of each run's factor: the weighted median, over the functions, of the ratio
- * of the run's count to that of all runs. Functions that changed by themselves are left out. If
+ * Compute the logarithm of each run's factor: the weighted median, over the functions, of the run's
+ * count divided by the count in all runs. Functions that changed by themselves are left out. If
  * most of the program changed, or too few functions have enough samples, factors are computed for
- * the runs of each side alone, with a mean of 0. The functions of @counts must be disjoint; its
- * log_factors are not used. Returns 1 if the factors are valid across both sides, 0 if not, or
- * -ENOMEM.
+ * the runs of each side alone, with a mean of 0. No sample may count for two functions of @counts;
+ * its log_factors are not used. Returns 1 if the factors are valid across both sides, 0 if only
+ * within each side, or -ENOMEM.
  */
 int shifts_normalise(const struct shift_counts *counts, double *log_factors);
 
-/* Compare all functions into @shifts, and set @trend. Returns 0 or -ENOMEM. */
+/*
+ * Compare each function between the versions. Fill @shifts, [function], and @trend. Returns 0 or
+ * -ENOMEM.
+ */
 int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend);
 
 /*
- * Compare a single count per run; the first @old_runs are the old version. The result is not tested
- * if each side has one run or no runs of a side differ.
+ * Compare one count per run, without factors and trend. The first @old_runs are the old version.
+ * is_tested is false if each side has one run, or if the runs of a side do not differ.
  */
 struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs);
 
@@ -87,7 +101,7 @@ struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs)
  */
 long shifts_holm(const double *p, size_t count, double alpha, double *level);
 
-/* Compute the confidence interval of the change at @level, both ends as logarithms. */
+/* Compute the interval that holds the true change with probability 1 - @level, as logarithms. */
 void shift_interval(const struct shift *shift, double level, double *low, double *high);
 
 /*
@@ -98,9 +112,9 @@ double shift_detectable(const struct shift_trend *trend, const struct shift_coun
 	double share, double level);
 
 /*
- * Returns an upper bound, in samples per run, of the function's change, at @times standard errors.
- * The smaller of two bounds: from the logarithms, which are useless for few samples and poor for
- * functions that only some runs have, and from the difference of the means.
+ * Returns an upper bound, in samples per run, of the function's change, at @times standard errors:
+ * the smaller of two bounds. That from the logarithms is useless for few samples and poor for
+ * functions that only some runs have; the other is from the difference of the means.
  */
 double shift_bound(const struct shift *shift, double times);
 

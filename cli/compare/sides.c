@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files are merged with a root frame for each, which also checks that their units can be added.
- * Then one pass joins the stacks below these roots, under names that both versions have. A sample's
- * thread is its run, so that filters and other passes keep it.
+ * merge_add() puts a root frame below each file's stacks. Then join() makes one tree of the stacks
+ * without these root frames, under names that both versions have. A sample's thread is the number
+ * of its run there, because filters and other passes keep threads.
  *
- * Factors are computed from disjoint parts of the program: functions by self weight, inlined or
- * not, because builds inline differently. A function with much of the program, such as code inlined
- * everywhere, is split by the stacks that it ends.
+ * Factors are computed from parts of the program that do not overlap: functions by self weight,
+ * inlined or not, because builds inline differently. A function with a large share, such as code
+ * inlined everywhere, is split: each of its stacks is a part.
  */
 #include "cli/compare/sides.h"
 
@@ -25,14 +25,14 @@
 
 #define NS_PER_S 1e9
 
-/* A function with a larger share is split by its stacks. */
+/* A function with a larger share of the program is split: each of its stacks is a part. */
 #define PART_SHARE 0.1
 
-/* Dispersions of single runs, measured on equal runs of a compiler. */
+/* Variance of counts relative to Poisson, for single runs: measured on equal runs of a compiler. */
 #define SELF_DISPERSION	 2.0
 #define TOTAL_DISPERSION 8.0
 
-/* Additional factor if waits are counted: one look at a waiting thread gives this many samples. */
+/* Additional factor with waiting time: one observation of a wait counts as so many samples. */
 #define LOOK_DISPERSION 5.0
 
 /* ---- which runs ------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static int read_versions(
 	return error;
 }
 
-/* @period_ns receives the mean period, for weights that were converted to nanoseconds. */
+/* *@period_ns receives the mean sampling period of the runs; 0 if weights are not times. */
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
 {
@@ -131,7 +131,10 @@ static int read_files(struct sides *sides, const struct options *options,
 		*period_ns += sides->grains[run] / files->runs;
 	for (unsigned run = 0; run < files->runs; run++)
 		sides->grains[run] = sides->grains[run] > 0 ? sides->grains[run] / *period_ns : 1;
-	/* Do not report these as left out, because a comparison does not need them. */
+	/*
+	 * Clear what a comparison does not need, so that merge_end() does not report it as left
+	 * out.
+	 */
 	merge.had_times = false;
 	merge.marks = 0;
 	if (!error)
@@ -150,7 +153,7 @@ static int make_room(struct sides *sides, struct diag_message *message)
 	return 0;
 }
 
-/* Read stores. Each host is a run; their number is only known after reading. */
+/* Read stores. Each host is a run, so the number of runs is known only after reading. */
 static int read_stores(struct sides *sides, const struct sides_files *files, double *period_ns,
 	struct diag_message *message)
 {
@@ -174,7 +177,7 @@ static int read_stores(struct sides *sides, const struct sides_files *files, dou
 	sides->old_runs = fleet.runs[0];
 	sides->has_samples = true;
 	error = make_room(sides, message);
-	/* Profiles of a host usually have one rate. */
+	/* Assume one sampling rate, because the profiles of a host usually have one. */
 	for (unsigned run = 0; !error && run < sides->runs; run++)
 		sides->grains[run] = 1;
 	*period_ns = (double)input->facts.period_ns;
@@ -187,18 +190,22 @@ enum {
 	ON_OLD = 1,
 	ON_NEW = 2,
 	ON_BOTH = 3,
-	HAS_ADDRESSES = 4 /* the module is the same in both versions */
+	/* module is the same file on both sides: compare addresses */
+	HAS_ADDRESSES = 4
 };
 
 struct joining {
 	struct sides *sides;
-	const struct calltree *from; /* with a root frame for each run, */
-	bool has_samples;	     /* or with samples of each run */
-	uint32_t *run;		     /* [node], if there are root frames */
-	uint32_t *joined_node;	     /* [node] -> node of the joined tree */
-	uint32_t *frame_of;	     /* [frame] -> frame of the joined tree + 1; 0: none yet */
-	uint8_t *frame_sides;	     /* [frame] -> sides that have it, later its module */
-	uint32_t *frame_nodes;	     /* [frame] -> number of its nodes */
+	const struct calltree *from; /* the merged input */
+	/* its samples' thread is the run; false: it has a root frame per run */
+	bool has_samples;
+	uint32_t *run;	       /* [node], if there are root frames */
+	uint32_t *joined_node; /* [node] -> node of the joined tree */
+	/* [frame] -> its frame in the joined tree, plus 1; 0: not made yet */
+	uint32_t *frame_of;
+	/* [frame] -> sides that have the frame (ON_...), later the sides that have its module */
+	uint8_t *frame_sides;
+	uint32_t *frame_nodes; /* [frame] -> number of its nodes */
 };
 
 static void find_runs(struct joining *joining)
@@ -221,7 +228,7 @@ static void find_runs(struct joining *joining)
 	}
 }
 
-/* Find the sides of frames by samples: a node is on the sides of its subtree's samples. */
+/* Find the sides of frames by samples: a node is on each side with samples in its subtree. */
 static int find_sampled_sides(struct joining *joining)
 {
 	const struct calltree *from = joining->from;
@@ -255,8 +262,8 @@ static int by_module(const void *left, const void *right, void *context)
 }
 
 /*
- * Set the sides of a module's frames, @first to @end, to the module's. If most nodes of its unnamed
- * frames are in both versions, the module is the same file and its addresses can be compared.
+ * Set the sides of one module's frames, @first to @end, to all sides that have any of them. If most
+ * nodes of its unnamed frames are on both, the module is the same file: set HAS_ADDRESSES.
  */
 static void spread_module(struct joining *joining, const uint32_t *first, const uint32_t *end)
 {
@@ -298,7 +305,7 @@ static int spread_sides(struct joining *joining)
 	return 0;
 }
 
-/* Returns the frame that stands for @number on both sides. */
+/* Returns the joined tree's frame for @number: one for both versions of a function. */
 static uint32_t joined_frame(struct joining *joining, uint32_t number)
 {
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, number);
@@ -319,7 +326,7 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 		if (name)
 			demangle_drop_copies(name);
 	}
-	/* If out of memory, use the frame's own name; the tree reports the error. */
+	/* If out of memory, use the frame's own name. */
 	joining->frame_of[number] =
 		calltree_frame(to, name && *name ? name : frame->name, module, frame->kind) + 1;
 	free(name);
@@ -344,7 +351,7 @@ static void join_node(struct joining *joining, uint32_t number)
 	const struct calltree_node *node = calltree_node_at(joining->from, number);
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, node->frame);
 
-	/* Skip process and thread frames, because those of two runs are never the same. */
+	/* Skip the frames of processes and threads, because no two runs have the same ones. */
 	joining->joined_node[number] = joining->joined_node[node->parent];
 	if (frame->kind != CALLTREE_PROCESS && frame->kind != CALLTREE_THREAD &&
 		frame->kind != CALLTREE_IDLE)
@@ -417,7 +424,7 @@ double sides_weight(const struct sides *sides, const struct calltree_sample *sam
 	return sample->weight * sides->unit_samples / sides_scale(sides, sides_run(sample));
 }
 
-/* Destinations of counts, [index * runs + run]; NULL: not wanted. */
+/* Arrays to count into, [index * runs + run]. NULL: do not count this. */
 struct counting {
 	double *self, *total;	 /* of functions */
 	double *parts;		 /* counts of parts, by @part_of */
@@ -425,8 +432,8 @@ struct counting {
 };
 
 /*
- * Set @part_of, [position] -> part: the function there, or a part for the position alone if the
- * function has more than PART_SHARE. Returns the number of parts, or -ENOMEM.
+ * Set @part_of, [position in preorder] -> part of the program: a function, or this position alone
+ * if the function has more than PART_SHARE. Returns the number of parts, or -ENOMEM.
  */
 static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 {
@@ -469,13 +476,13 @@ static void count_self(
 	}
 }
 
-/* Sort the indices of samples by run; a run's begin at @starts[run] of @sorted. */
+/* Sort indices of samples by run. Those of a run begin at @sorted[@starts[run]]. */
 static void sort_by_run(
 	const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
 {
 	size_t samples = calltree_samples(tree);
 
-	/* starts[run + 2] counts first; then starts[run + 1] is the next free index of a run. */
+	/* starts[run + 2] counts first; then starts[run + 1] is the next free index of `run`. */
 	for (size_t i = 0; i < samples; i++)
 		starts[sides_run(calltree_sample_at(tree, i)) + 2]++;
 	for (unsigned run = 0; run < runs; run++)
@@ -484,11 +491,12 @@ static void sort_by_run(
 		sorted[starts[sides_run(calltree_sample_at(tree, i)) + 1]++] = i;
 }
 
-/* Arrays by position in preorder, for one run. */
+/* Arrays of one run for count_totals(), [position in preorder] except `within`. */
 struct below {
 	uint32_t *parent;
-	uint32_t *within; /* [function] -> end of the subtree in which it is already counted */
-	double *weight;	  /* self weight, then total weight */
+	/* [function] -> end of the subtree in which recursive calls do not count again */
+	uint32_t *within;
+	double *weight; /* self weight, then total weight */
 };
 
 static void count_total(const struct sides *sides, const struct ranking *ranking,
@@ -550,7 +558,7 @@ static double *counts_new(const struct sides *sides, size_t things)
 	return calloc((things + 1) * sides->runs, sizeof(double));
 }
 
-/* Compute factors from @counted, [part * runs + run]. Returns 0 or -ENOMEM. */
+/* Compute the runs' factors from @counted, [part * runs + run]. Returns 0 or -ENOMEM. */
 static int find_factors_of(struct sides *sides, const double *counted, size_t parts)
 {
 	double *sizes = calloc(sides->runs, sizeof(*sizes));
@@ -573,7 +581,7 @@ static int find_factors_of(struct sides *sides, const double *counted, size_t pa
 	return known < 0 ? known : 0;
 }
 
-/* Compute factors from @whole, without filters: what a filter selects may be what changed. */
+/* Compute factors from @whole, before filters: they may select only functions that changed. */
 static int find_factors(struct sides *sides, const struct calltree *whole)
 {
 	struct ranking ranking;
@@ -625,7 +633,7 @@ static int count_all(struct sides *sides)
 	return count_totals(sides, &sides->ranking, &counting);
 }
 
-/* Fails if a version has no samples left after filtering. */
+/* Returns 0, or -EINVAL with @message filled if the filters left a version no samples. */
 static int check_left(const struct sides *sides, struct diag_message *message)
 {
 	double left[2] = {0, 0};

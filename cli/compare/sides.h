@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Merge the runs of two versions of a program into one call tree, and count each function in each
- * run. Equal stacks are one, whichever runs they are from.
+ * run. Runs share the nodes of equal stacks.
  *
- * Functions are identified by name and module, without the suffixes of compilers' clones. If only
- * one version has the module ("app-1.2"), the name alone is used. Functions without a name are
- * identified by their module, or by their address if both versions have the same module.
+ * A function is identified by its name and module. Suffixes of compilers' clones (".isra.0") are
+ * removed from the name. If only one version has the module ("app-1.2"), the name alone identifies
+ * the function. Functions without a name are identified by their module alone, or by their address
+ * if the module is the same file in both versions.
  *
  * Context: one thread.
  */
@@ -22,43 +23,54 @@
 #include "render/calltree.h"
 #include "render/ranking.h"
 
-/* The files to read; the first @old_runs are the old version. Borrowed. */
+/* Files to read, borrowed. The first @old_runs files are the old version. */
 struct sides_files {
 	const char *const *paths;
 	unsigned runs, old_runs;
-	const char *programs[2]; /* programs that were run, for messages; NULL: unknown */
-	bool has_versions;	 /* a single file with two counts per line; @paths has it twice */
-	bool are_stores;	 /* @paths are addresses of stores; each host in them is a run */
+	/* the programs that were run, for messages; NULL: unknown */
+	const char *programs[2];
+	/* @paths is one file twice: its lines have an old and a new count */
+	bool has_versions;
+	/* @paths are addresses of stores; each host in them is a run */
+	bool are_stores;
 };
 
 struct sides {
 	unsigned runs, old_runs;
-	struct input input; /* facts, and stacks: below a root frame for each run, or, */
-	bool has_samples;   /* from stores, with samples whose thread is the run */
+	/* facts and stacks of all runs, with a root frame per run */
+	struct input input;
+	/* no root frames: @input is from stores, and its samples' thread is the run */
+	bool has_samples;
 	/*
-	 * Each run is a thread of process "old" or "new". Weights are multiplied by sides_scale(),
-	 * so that both sides weigh alike if their numbers of runs differ.
+	 * Tree of both versions. Each run is a thread of process "old" or "new". Weights are
+	 * multiplied by sides_scale(), so that both sides weigh the same if one has more runs.
 	 */
 	struct calltree *joined;
-	struct picture_trees trees; /* made of @joined; trees.functions is what is counted */
-	struct ranking ranking;	    /* of trees.functions */
-	double samples;		    /* counted, in all runs */
-	double sample_s;	    /* CPU time of a sample; 0: counts are not times */
-	double unit_samples; /* per unit of weight; not 1 if weights became nanoseconds */
-	unsigned scales[2];  /* see sides_scale() */
+	/* made from @joined; functions are counted in trees.functions */
+	struct picture_trees trees;
+	struct ranking ranking; /* of trees.functions */
+	double samples;		/* counted, in all runs */
+	double sample_s;	/* seconds of a sample; 0: no time */
+	/* samples per unit of weight; not 1 if weights became nanoseconds */
+	double unit_samples;
+	unsigned scales[2]; /* see sides_scale() */
 	/* In samples, [function * runs + run]. */
 	double *self, *total;
 	double *run_samples; /* [run] -> samples counted */
-	double *grains;	     /* [run] -> samples here per sample of the run, if rates differ */
-	double *log_factors; /* [run], see shifts_normalise(); of the whole program */
-	bool has_factors;    /* shifts_normalise() returned 1 */
-	bool has_waits;	     /* waiting time is counted, too */
+	/* [run] -> its sampling period / the mean period; 1 if not known */
+	double *grains;
+	/*
+	 * [run] -> logarithm of its factor, computed from the whole program by shifts_normalise()
+	 */
+	double *log_factors;
+	bool has_factors; /* shifts_normalise() returned 1 */
+	bool has_waits;	  /* waiting time is counted, too */
 };
 
 /*
- * Read @files and join them, with the filters and shape of @options (finished). Returns 0, or
- * -errno with @message filled if a file cannot be read, has no stacks or another unit. The caller
- * must release @sides in any case.
+ * Read @files and join them, with the filters and the shape that @options ask for. Returns 0, or
+ * -errno with @message filled if a file cannot be read, has no stacks, or has another unit. The
+ * caller must call sides_release() in any case.
  */
 int sides_read(struct sides *sides, const struct options *options, const struct sides_files *files,
 	struct diag_message *message);
@@ -70,7 +82,10 @@ double sides_dispersion(const struct sides *sides, bool is_self);
 /* Returns the factor by which weights of @run were multiplied in @joined. */
 unsigned sides_scale(const struct sides *sides, unsigned run);
 
-/* Return the run of @sample, and its weight in samples, in a tree made from @joined. */
+/*
+ * Return the number of the run of @sample, and the sample's weight in samples. @sample is one of a
+ * tree made from @joined.
+ */
 unsigned sides_run(const struct calltree_sample *sample);
 double sides_weight(const struct sides *sides, const struct calltree_sample *sample);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tails of t are an incomplete beta function, computed by its continued fraction (Abramowitz
- * and Stegun 26.5.8, evaluated forwards by Lentz's method). The derivatives of lgamma() use
- * recurrence up to where their asymptotic series (6.3.18, 6.4.12) are exact. Inverses use
- * bisection, as all are monotone.
+ * and Stegun 26.5.8, by Lentz's method). Recurrence raises the arguments of lgamma()'s derivatives
+ * to where the asymptotic series (6.3.18, 6.4.12) are exact. Inverses use bisection, as all these
+ * functions are monotone.
  */
 #include "cli/compare/student.h"
 
@@ -12,10 +12,10 @@
 #define FRACTION_STEPS 10000
 #define FRACTION_TINY  1e-300
 #define BISECTIONS     200
-/* From here on the omitted terms of the series are below a double's precision. */
+/* From this argument on, omitted terms of the series are below a double's precision. */
 #define SERIES_FROM 20.0
 
-/* Returns the next factor of the fraction; *@c and *@d are ratios of successive convergents. */
+/* Returns the next factor of Lentz's method; *@c and *@d are its ratios of successive terms. */
 static double step_fraction(double term, double *c, double *d)
 {
 	*d = 1 + term * *d;
@@ -28,7 +28,7 @@ static double step_fraction(double term, double *c, double *d)
 	return *c * *d;
 }
 
-/* Converges fast for @x < (a + 1) / (a + b + 2). */
+/* Returns the continued fraction, which converges fast only for @x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double x, double a, double b)
 {
 	double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), product = d;
@@ -45,7 +45,7 @@ static double beta_fraction(double x, double a, double b)
 	return product;
 }
 
-/* Returns the regularised incomplete beta function; @y is 1 - @x. */
+/* Returns the regularised incomplete beta function. @y is 1 - @x, with all its digits. */
 static double beta_part(double x, double y, double a, double b)
 {
 	double front;
@@ -111,7 +111,7 @@ double student_trigamma(double x)
 	       r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * 5 / 66))));
 }
 
-/* Bisect the logarithm, because it falls as 1 / x for large x and as 1 / x^2 for small x. */
+/* Bisect the logarithm, because trigamma falls as 1 / x for large x and 1 / x^2 for small x. */
 double student_trigamma_inverse(double y)
 {
 	double low = -350, high = 350;

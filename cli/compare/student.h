@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Student's t distribution and two related functions that moderated variances need. With infinite
- * degrees of freedom t is normal. A statistics library (GSL) would add two megabytes for these.
+ * Student's t distribution, and derivatives of lgamma() that moderated variances need. With
+ * infinite degrees of freedom, t is normally distributed. A statistics library (GSL) would add two
+ * megabytes for these functions.
  *
  * Context: any thread.
  */
@@ -14,7 +15,7 @@ double student_tails(double t, double df);
 /* Returns the t >= 0 with student_tails(t, @df) == @tails; 0 < @tails <= 1. */
 double student_quantile(double tails, double df);
 
-/* Derivatives of lgamma(): the first and the second; @x > 0. */
+/* Return the first and the second derivative of lgamma(@x); @x > 0. */
 double student_digamma(double x);
 double student_trigamma(double x);
 

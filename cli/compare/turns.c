@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run is the command "run" in a forked child, with the settings of this process except those for
- * pictures. Its output is a profile in a temporary folder.
+ * Each run of a program is the command "run" in a forked child, with this process's options except
+ * those for pictures. It writes a profile into a temporary folder.
  *
- * Signals that ask to stop are blocked and received together with SIGCHLD by sigwaitinfo(), so that
- * the files are removed in any case.
+ * Signals that ask this process to stop are blocked and received by sigwaitinfo(), together with
+ * SIGCHLD. So turns_release() always removes the files.
  */
 #include "cli/compare/turns.h"
 
@@ -28,12 +28,12 @@ struct series {
 	char **const *argv;
 	unsigned sides;
 	sigset_t awaited;
-	bool reported[2]; /* a failed run of the side was reported */
+	bool reported[2]; /* a failed run was reported */
 };
 
 struct turn {
 	unsigned side;
-	unsigned number; /* among its side's runs or warm-ups, from 1 */
+	unsigned number; /* of its side's kind, from 1 */
 	bool is_warmup;
 	size_t file; /* index of its profile and figures */
 	int status;
@@ -63,7 +63,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* The programs' output would be repeated for each run, and nothing provides input for each. */
+/* Use /dev/null: output would repeat in each run, and there is only one input for all runs. */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -97,7 +97,7 @@ static struct ending run_once(
 
 /* ---- around it ------------------------------------------------------------------------------- */
 
-/* Wait for @child. Pass on signals sent by processes; those of the terminal reach it anyway. */
+/* Wait for @child and pass on signals from processes; the terminal signals both processes. */
 static int wait_for(struct turns *turns, pid_t child, const sigset_t *awaited)
 {
 	siginfo_t info;
@@ -128,7 +128,7 @@ static void describe_failure(
 	diag_fail_hint(message, "--ignore-failure goes on");
 }
 
-/* Evaluate a run's status. Returns 0 if the series continues. */
+/* Evaluate a run's status. Returns 0, or -ECANCELED if its failure ends the series. */
 static int check_status(struct turns *turns, struct series *series, const struct turn *turn,
 	struct diag_message *message)
 {
@@ -187,7 +187,7 @@ static int name_files(struct turns *turns, const struct series *series)
 	return 0;
 }
 
-/* List the files that were written, without gaps. */
+/* Fill turns->files with the paths of the runs that succeeded. */
 static void list_files(struct turns *turns, const struct series *series)
 {
 	unsigned runs = series->options->runs, count = 0;
@@ -282,7 +282,10 @@ void turns_release(struct turns *turns)
 		munmap(turns->figures, turns->figures_bytes);
 	if (turns->folder[0])
 		rmdir(turns->folder);
-	/* A pending signal ends this process here, after the files were removed. */
+	/*
+	 * Unblock signals last, as a pending signal ends this process: the files are removed by
+	 * now.
+	 */
 	if (turns->holds_signals) {
 		sigaction(SIGCHLD, &turns->child_action, NULL);
 		pthread_sigmask(SIG_SETMASK, &turns->mask, NULL);

@@ -2,9 +2,9 @@
 /*
  * Run one program several times, or two programs alternately, and profile each run into a file. Two
  * programs run in the order old, new, new, old, so that slow changes, such as a CPU that gets warm,
- * affect both alike.
+ * affect both equally.
  *
- * Context: one thread, before any other was started.
+ * Context: one thread, before this process starts other threads.
  */
 #ifndef CLI_COMPARE_TURNS_H
 #define CLI_COMPARE_TURNS_H
@@ -16,15 +16,19 @@
 #include "cli/options.h"
 
 struct turns {
-	char folder[4096];	     /* of the files; "" if there is none */
-	char **paths;		     /* files of all runs requested, NULL at the end */
-	const char **files;	     /* files of the runs that succeeded, the old program's first */
+	char folder[4096]; /* of the files; "" if there is none */
+	/* Paths for all requested runs, NULL at the end. */
+	char **paths;
+	/* Paths of the runs that succeeded, the old program's first. */
+	const char **files;
 	struct run_figures *figures; /* [side * options->runs + run] */
 	size_t figures_bytes;
 	unsigned runs[2]; /* number of files per side */
 	int signal;	  /* signal that asked to stop; 0: none */
-	int status;	  /* exit status if a run could not be made (already reported); 0: none */
-	struct ending failure; /* of the program that ended the series by failing; all zero: none */
+	/* Exit status if a run made no profile, which was reported then; 0: none. */
+	int status;
+	/* How a program ended whose failure ended the series; all zero: none did. */
+	struct ending failure;
 	struct sigaction child_action;
 	sigset_t mask;
 	bool holds_signals;
@@ -35,13 +39,13 @@ struct turns {
  * without results, then @options->runs times. The programs' stdin and stdout are /dev/null. Warm-up
  * runs are sampled too, because sampling has caches of its own to warm.
  *
- * A signal that asks to stop is passed to the running program, which is then the last. A program
- * that fails is the last, too, unless @options say otherwise. Signals stay blocked until
- * turns_release().
+ * A signal that asks to stop is passed to the running program, and no other run follows. No run
+ * follows a program that fails, either, unless @options->ignore_failure is set. Signals stay
+ * blocked until turns_release().
  *
- * Returns 0, with fewer runs than requested after a signal; or -errno with @message filled, or with
- * an empty @message if @status is set. The caller must call turns_release() in any case, which
- * removes the files.
+ * Returns 0, with fewer runs than requested after a signal. Otherwise -errno with @message filled,
+ * or with an empty @message if @turns->status is set. The caller must call turns_release() in any
+ * case, which removes the files.
  */
 int turns_run(struct turns *turns, const struct options *options, char **const argv[2],
 	struct diag_message *message);
