@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The request for and the facts of a file of stacks. A reader of a format fills struct input_facts
- * with the metadata that the file has; pictures and reports show them.
+ * What is asked of a reader of stacks (struct input_request), and the metadata that it finds in the
+ * file (struct input_facts). Pictures and reports show the metadata.
  */
 #ifndef CLI_FORMATS_FACTS_H
 #define CLI_FORMATS_FACTS_H
@@ -18,26 +18,32 @@
 #include "render/spread.h"
 
 /*
- * The sum of several files. A reader that supports this adds its stacks directly to the sum and
- * leaves the file's own tree empty, which saves copying that tree.
+ * The sum of several files, as a destination. A reader that supports sums adds its stacks directly
+ * to the sum and leaves the file's own tree empty, which saves copying that tree.
  */
 struct input_sum {
 	/*
 	 * The reader calls this once, for a file that is not empty, when all facts but the subtitle
-	 * are known. It sets the fields below. Returns 0, or -errno with @message filled.
+	 * are known. The function sets the fields below. Returns 0, or -errno with @message filled.
 	 */
 	int (*begin)(struct input_sum *sum, struct diag_message *message);
 	struct calltree *tree;
-	struct texts *threads; /* thread numbers of @tree: name, then process */
-	uint32_t root;	       /* node under which the stacks are added */
-	uint64_t factor;       /* multiply weights of stacks by this, but not those of samples */
+	/* [thread of @tree] -> its name and process, interned */
+	struct texts *threads;
+	/* node of @tree that is the parent of the stacks */
+	uint32_t root;
+	/* Multiply weights of stacks by this. merge.c multiplies those of samples later. */
+	uint64_t factor;
 };
 
 /* All zero: the defaults. */
 struct input_request {
-	const char *sample_type;      /* values to read; NULL: the file's default */
-	enum demangle_style demangle; /* for linker names and for addresses that are named here */
-	bool fetches; /* ask debuginfod servers for symbols that this machine does not have */
+	/* name of the values to read, such as "cpu"; NULL: the file's default */
+	const char *sample_type;
+	/* for names in the file, and for addresses that are named here */
+	enum demangle_style demangle;
+	/* ask debuginfod servers for symbols that this machine does not have */
+	bool fetches;
 	struct input_sum *sum; /* NULL: read the file by itself */
 };
 
@@ -45,30 +51,38 @@ struct input_request {
 struct input_facts {
 	char title[256]; /* "" if there is none */
 	char subtitle[512];
-	char filters[256];   /* filters that were applied to the stacks; "": none */
-	char notes[1024];    /* "" if there are none */
-	char empty[128];     /* text to show if there are no stacks; "": a default */
+	/* filters that were applied to the stacks; "": none */
+	char filters[256];
+	char notes[1024]; /* "" if there are none */
+	/* text to show instead of a picture without stacks; "": a default text */
+	char empty[128];
 	char count_name[64]; /* name of one unit of weight */
-	char time_name[64];  /* which time the weights are; "" if they are counts */
-	char other_name[8];  /* type of a second kind of time, which other stacks have; "": none */
-	uint64_t period_ns;  /* time of one unit of weight; 0: weights are counts */
+	/* kind of time that the weights are ("cpu"); "" if they are counts */
+	char time_name[64];
+	/* kind of time of the stacks in input.other; "": there are none */
+	char other_name[8];
+	/* nanoseconds per unit of weight; 0: weights are counts */
+	uint64_t period_ns;
 	uint64_t duration_ns;
 	int64_t created_s;	    /* since the epoch; 0: unknown */
 	struct picture_mark *marks; /* owned, with their texts */
 	uint32_t mark_count;
-	struct spread *spread; /* over the runs in the file; owned; NULL: unknown */
-	struct ranks *ranks;   /* of a parallel job; owned; NULL: not a job */
-	/* The view of a picture that was read. */
+	/* how functions vary over the runs in the file; owned; NULL: unknown */
+	struct spread *spread;
+	/* the ranks of a parallel job; owned; NULL: not a job */
+	struct ranks *ranks;
+	/* Settings of the view, if the file is a picture of flamerun. */
 	bool has_view;
 	char palette[32];
 	enum picture_direction direction;
 	enum calltree_times times;
 	bool is_reversed;
 	bool by_process, by_thread;
-	bool has_idle; /* the picture has folded idle threads */
+	/* the picture has frames of idle threads, which it folds */
+	bool has_idle;
 };
 
-/* Free what @facts own; after a failed read, too, and for all-zero facts. */
+/* Free what @facts own. Valid after a failed read, and for all-zero facts. */
 static inline void input_facts_release(struct input_facts *facts)
 {
 	for (uint32_t i = 0; i < facts->mark_count; i++)

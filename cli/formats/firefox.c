@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as tables of columns that refer to each other by index: texts, sources, resources,
- * functions, frames (a function at a line), stacks (a frame and the index of its caller's stack),
- * and per thread samples. Stack numbers are the tree's node numbers. The root becomes a function
- * "[all]" without caller and callees, for weight that is on no stack.
+ * Write a call tree as tables of columns whose rows refer to each other by index: texts, sources,
+ * resources, functions, frames (a function at a line), stacks (a frame and the index of its
+ * caller's stack), and per thread samples. The row of a stack is the number of its tree node. The
+ * root becomes a function "[all]", for weight that is on no stack.
  */
 #include "cli/formats/firefox.h"
 
@@ -17,7 +17,7 @@
 #include "cli/formats/timeline.h"
 #include "libprof/pprof/writer.h"
 
-/* Type of a resource, in the profiler's numbers. */
+/* The profiler's number for a resource that is a library. */
 #define RESOURCE_LIBRARY "1"
 #define NONE		 UINT32_MAX
 
@@ -40,7 +40,7 @@ static const struct {
 	[CATEGORY_WAITING] = {"Waiting", "transparent"},
 };
 
-/* A function: all frames that differ only in their lines. */
+/* One function for all frames that differ only in their lines. */
 struct function {
 	uint32_t name, resource, source; /* indices; NONE: unknown */
 };
@@ -65,7 +65,7 @@ static void put_text(struct firefox_writer *w, const char *text)
 		w->error = quoted_put(w->out, text, SIZE_MAX, QUOTED_JSON);
 }
 
-/* Write a number, or the text @none. */
+/* Write a number, or the text @none in place of NONE. */
 static void put_number(struct firefox_writer *w, uint64_t number, const char *none)
 {
 	if (number == NONE)
@@ -120,7 +120,7 @@ static bool is_same_function(const struct calltree_frame *a, const struct calltr
 	       !strcmp(a->file, b->file);
 }
 
-/* Number the functions. Sorted by rank, the frames of a function are neighbours. */
+/* Number the functions. Frames of one function are neighbours, because by_rank sorts frames. */
 static void find_functions(struct firefox_writer *w, const struct preorder *preorder)
 {
 	const struct calltree_frame *last = NULL;
@@ -143,7 +143,7 @@ static void find_functions(struct firefox_writer *w, const struct preorder *preo
 	}
 }
 
-/* The names of resources and sources follow w->texts in the table of texts. */
+/* Fill the tables. `stringArray` is to hold w->texts, then w->resources, then w->sources. */
 static int make_tables(struct firefox_writer *w)
 {
 	uint32_t frames = calltree_frames(w->timeline.tree);
@@ -312,7 +312,7 @@ static void put_sources(struct firefox_writer *w)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Take pid and tid from a name "name (12/34)"; a thread without them is a process by itself. */
+/* Write a thread's names and ids. Without "(pid/tid)" in its name, it is a process by itself. */
 static void put_thread_names(struct firefox_writer *w, size_t begin, size_t number)
 {
 	const char *name = timeline_thread_name(&w->timeline, begin);
@@ -335,13 +335,13 @@ static void put_thread_names(struct firefox_writer *w, size_t begin, size_t numb
 			number, number);
 }
 
-/* Do the samples of a thread have times? */
+/* Do the samples of the thread that begins at share @begin have times? */
 static bool has_times(const struct firefox_writer *w, size_t begin)
 {
 	return w->has_times && w->timeline.shares[begin].thread != TIMELINE_NO_THREAD;
 }
 
-/* Without times, put the samples one after the other, 1 ms each if weights are counts. */
+/* Write times. If they are unknown, samples follow each other, and a count lasts 1 ms. */
 static void put_times(struct firefox_writer *w, size_t begin, size_t end)
 {
 	uint64_t unit = w->options->period_ns ? w->options->period_ns : 1000000, sum = 0;
@@ -360,8 +360,8 @@ static void put_times(struct firefox_writer *w, size_t begin, size_t end)
 }
 
 /*
- * Write the weights, times in milliseconds. For CPU time, also write the CPU time since the last
- * sample: the weight, or 0 if the sample waits.
+ * Write the weights: times in milliseconds, or counts. For CPU time, also write `threadCPUDelta`,
+ * the CPU time since the last sample: the weight, or 0 if the sample waits.
  */
 static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 {
@@ -395,7 +395,7 @@ static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 	putc(']', w->out);
 }
 
-/* A thread without samples gets one of weight 0, because the profiler fails without any. */
+/* Write a thread. Without samples, write one of weight 0, because the profiler needs one. */
 static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_t number)
 {
 	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -417,7 +417,7 @@ static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_
 	fputs("}}", w->out);
 }
 
-/* Returns the heaviest thread, to show first. At least one is written: the profiler needs it. */
+/* Write all threads, or an empty one, because the profiler needs one. Returns the heaviest. */
 static size_t put_threads(struct firefox_writer *w)
 {
 	uint64_t weight, most = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files for the Firefox Profiler (https://profiler.firefox.com), in its processed format.
- * Format: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/
- * CHANGELOG-formats.md, and src/types/profile.ts there
+ * Write files for the Firefox Profiler (https://profiler.firefox.com), in its processed format.
+ *   Format: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/
+ *   CHANGELOG-formats.md, and src/types/profile.ts there
  *
  * Context: one thread.
  */
@@ -18,10 +18,10 @@
 #define FIREFOX_VERSION 61
 
 /*
- * Write options->fine, or @tree if that is NULL (finished), in the times that are drawn: a track
- * per thread, with samples at their times or, if these are unknown, one after the other. Frames
- * have lines but no addresses; modules become resources without files. Returns 0, -errno of @out,
- * or -ENOMEM.
+ * Write options->fine, or @tree if that is NULL; the tree is finished. Only the kinds of time that
+ * the picture draws are written. Each thread is a track, with samples at their times or, if these
+ * are unknown, one after the other. Frames have lines but no addresses; modules become resources
+ * without files. Returns 0, -errno of @out, or -ENOMEM.
  */
 int firefox_write(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read and write folded stacks. Input may be anything: long lines, any bytes, weights with
- * decimals. A line has no module and kind; they are guessed from the brackets that flamerun writes.
- * The fraction of a weight is carried over to the next line, so that the sum is right.
+ * decimals. A line has no modules and kinds of frames; they are guessed from the brackets that
+ * flamerun writes. The fraction of a weight is added to the next line, so that the sum is right.
  */
 #include "cli/formats/folded.h"
 
@@ -44,7 +44,7 @@ static int make_room(struct lines *lines)
 	return 0;
 }
 
-/* Returns the number of bytes read, 0 at the end, or -errno. */
+/* Read more of the stream. Returns the number of bytes read, 0 at the end, or -errno. */
 static ssize_t read_more(struct lines *lines)
 {
 	size_t got;
@@ -192,7 +192,7 @@ static int refuse_two_counts(const char *name, struct diag_message *message)
 	return -ENODATA;
 }
 
-/* Larger sums would not be exact in the picture, whose numbers are JavaScript's. */
+/* Larger weights are refused: JavaScript, which adds them up, is exact up to 2^53 only. */
 #define WEIGHT_MAX (UINT64_C(1) << 52)
 
 static int is_blank(char c)
@@ -212,7 +212,7 @@ struct weight {
 	uint64_t billionths;
 };
 
-/* Parse "12", "12.5" or ".5". Returns 0, -EINVAL, or -ERANGE if it is too large. */
+/* Parse "12", "12.5" or ".5". Returns 0, -EINVAL, or -ERANGE if the weight is too large. */
 static int parse_weight(const char *text, const char *end, struct weight *weight)
 {
 	const char *digits = text;
@@ -244,8 +244,9 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /*
- * Guess the kind and module of a frame. "_[j]" marks compiled code, "_[k]" the kernel. A module is
- * only known from names of unnamed code.
+ * Guess kind and module of a frame. "_[j]" marks compiled code, "_[i]" an inlined function, "_[k]"
+ * the kernel; "_[k]" is cut off. Only unnamed code ("[libc.so.6+0x12]"), replaced files and the
+ * kernel show a module.
  */
 static enum calltree_frame_kind guess_kind(char *name, char *module, size_t module_bytes)
 {
@@ -283,7 +284,7 @@ struct folded_reader {
 	struct folded_bad bad;
 };
 
-/* Add a stack, which is split in place. Returns 0, or -EINVAL if it has no frame. */
+/* Split and add the stack in [@stack, @end). Returns 0, or -EINVAL if it has no frame. */
 static int add_stack(
 	struct folded_reader *reader, char *stack, char *end, const struct weight *weights)
 {
@@ -331,7 +332,9 @@ static char *trim_blanks(const char *line, char *end)
 	return end;
 }
 
-/* Read a line of @length bytes and a NUL. Returns 1, 0 if it is empty, or -EINVAL or -ERANGE. */
+/*
+ * Read a line of @length bytes. Returns 1, 0 if it is empty, -EINVAL if it is no stack, or -ERANGE.
+ */
 static int read_line(struct folded_reader *reader, char *line, size_t length)
 {
 	char *stop = trim_blanks(line, line + length), *number;
@@ -359,7 +362,7 @@ static int read_line(struct folded_reader *reader, char *line, size_t length)
 	return add_stack(reader, line, stop, weights) ? -EINVAL : 1;
 }
 
-/* Returns 0, or -errno with the message filled. */
+/* Add a line, or count it as bad. Returns 0, or -errno with the message filled. */
 static int add_line(struct folded_reader *reader, char *line, size_t length)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
@@ -421,7 +424,7 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 		return error;
 	if (more < 0 || trees_error(&reader))
 		return fail_read(&reader, more < 0 ? more : trees_error(&reader));
-	/* Accept a few lines with two numbers, because names may end in a number. */
+	/* Two numbers in a line are refused only if all lines have them: names may end in one. */
 	if (reader.bad.count && reader.bad.stacks < (newer ? reader.bad.count : 1))
 		return refuse_all(reader.bad.count, reader.bad.first, name, message);
 	if (!newer && reader.doubles && reader.doubles == reader.bad.stacks)
@@ -436,7 +439,7 @@ static bool is_unfit(char c)
 	return c == ';' || (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* Write runs of characters at once, because putc() locks the stream for each byte. */
+/* Write @name without unfit characters. fwrite() is used, because putc() locks per byte. */
 static void write_name(const char *name, FILE *out)
 {
 	if (!*name)
@@ -453,7 +456,7 @@ static void write_name(const char *name, FILE *out)
 	}
 }
 
-/* A frame read from folded stacks may have the suffix in its name already. */
+/* Write a frame and the suffix of its kind. A name from folded stacks may have it already. */
 static void write_frame(const struct calltree_frame *frame, bool inline_suffix, FILE *out)
 {
 	write_name(frame->name, out);
@@ -464,7 +467,7 @@ static void write_frame(const struct calltree_frame *frame, bool inline_suffix, 
 		fputs(KERNEL_SUFFIX, out);
 }
 
-/* Write frames, outermost first. @path[0] is the frame of the root's child. */
+/* Write the frames in @path, outermost first. @path[0] is the frame of a child of the root. */
 static void write_stack(const struct calltree *tree, const uint32_t *path, uint32_t depth,
 	bool inline_suffix, FILE *out)
 {

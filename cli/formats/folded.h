@@ -17,29 +17,31 @@
 #define FOLDED_VERSIONS 2
 
 /*
- * Reads a stream line by line. Unlike getline(3) it fails on an endless line, as from /dev/zero,
- * before it has used all memory.
+ * struct lines reads a stream line by line. Unlike getline(3), it fails on an endless line, as from
+ * /dev/zero, before it has used all memory.
  */
 #define LINES_BYTES_MAX (64u << 20) /* longest line */
 
-/* Initialise with {.in = stream}. The stream is borrowed; lines_release() frees the rest. */
+/* A stream read by lines. Initialise with {.in = stream}; the stream is borrowed. */
 struct lines {
 	FILE *in;
 	char *text;
 	size_t room;
-	size_t at, used; /* bytes read but not returned yet: text[at..used) */
+	/* bytes read but not returned yet: text[at..used) */
+	size_t at, used;
 };
 
 /*
- * Read the next line. Its newline is replaced by NUL. The caller may change it until the next call.
- * Returns 1, 0 at the end of the stream, -EFBIG (longer than LINES_BYTES_MAX), -ENOMEM, or -errno
- * of the read.
+ * Read the next line. Its newline is replaced by NUL. The caller may change *@line until the next
+ * call. Returns 1, 0 at the end of the stream, -EFBIG (longer than LINES_BYTES_MAX), -ENOMEM, or
+ * -errno of the read.
  */
 int lines_next(struct lines *lines, char **line, size_t *bytes);
 
 /*
- * Peek at the start of the stream before the first lines_next(). *@text is less than a longest
- * line. Returns 0, -EFBIG, -ENOMEM, or -errno of the read.
+ * Set *@text to the start of the stream without consuming it. Call this before the first
+ * lines_next(). *@bytes is below LINES_BYTES_MAX. Returns 0, -EFBIG, -ENOMEM, or -errno of the
+ * read.
  */
 int lines_peek(struct lines *lines, const char **text, size_t *bytes);
 
@@ -54,25 +56,26 @@ void lines_release(struct lines *lines);
  */
 int folded_write(const struct calltree *tree, const unsigned *scale, bool inline_suffix, FILE *out);
 
-/* If none of the first non-empty lines, this many, is a stack, the file has none. */
+/* A file is refused if none of its first non-empty lines, up to this number, is a stack. */
 #define FOLDED_DOUBT_LINES 100
 
-/* Numbers of lines. @count and @first are for lines that were skipped as they are not stacks. */
+/* Numbers of lines. @count and @first describe lines that were skipped: they are not stacks. */
 struct folded_bad {
-	uint64_t stacks; /* lines that are stacks, weight 0 included */
+	/* lines that are stacks, weight 0 included */
+	uint64_t stacks;
 	uint64_t count;
 	uint64_t first; /* line number of the first, from 1; 0: none */
 };
 
 /*
- * Add the stacks of all @lines to @tree, which is not finished. @name is used in messages. Lines
- * that are not stacks are skipped and counted in *@bad. If @newer is not NULL, lines must have two
- * counts (most of them), and the second is added to @newer.
+ * Add the stacks of all @lines to @tree, which is not finished here. @name is used in messages.
+ * Lines that are not stacks are skipped and counted in *@bad. If @newer is not NULL, most lines
+ * must have two counts, and the second is added to @newer.
  *
  * Returns 0, or -errno with @message filled and unusable trees: an error of reading, -ENOMEM,
- * -EFBIG (line too long), -ERANGE (count too large), -ENODATA (not folded stacks). -ENODATA is
- * decided by the first lines only, because almost any text could be a stack and a damaged end
- * should lose no more.
+ * -EFBIG (line too long), -ERANGE (count too large), -ENODATA (not folded stacks). Only the first
+ * lines decide about -ENODATA, because almost any text could be a stack, and damage at the end of a
+ * file should not lose its good lines.
  */
 int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lines,
 	const char *name, struct folded_bad *bad, struct diag_message *message);

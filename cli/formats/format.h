@@ -11,10 +11,10 @@
 #include "render/picture.h"
 
 /*
- * The table of formats. A row has the extension with its dot (before any extension that is its
- * end), the function of struct format, and whether `flamerun render` can read stacks from such a
- * file (cli/formats/input.c). If it can, a run need not save its stacks when writing a picture
- * fails.
+ * The table of formats. A row has the extension with its dot, the function `write` of struct
+ * format, and whether `flamerun render` can read stacks from such a file (cli/formats/input.c). If
+ * it can, a run need not save its stacks when writing a picture fails. The first row that fits a
+ * name is used, so ".speedscope.json" is before ".json".
  */
 #define FORMATS(FIRST, NEXT, WRAP)                                                                 \
 	FIRST(".svg", picture_write_svg, true)                                                    \
@@ -55,7 +55,7 @@ const struct format *format_by_ending(const char *path);
  */
 const struct format *format_of(const char *path, const char *otherwise);
 
-/* Fill @message for a name for which format_of() returned NULL. Returns -EINVAL. */
+/* Fill @message: the format of @path is unknown. Returns -EINVAL. */
 int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out a file's format. perf.data is known by its first bytes. A pprof profile may begin like
- * text, and a folded stack like a picture or like JSON; the whole file decides between them.
+ * Find a file's format by its name or its first bytes. If the first byte fits two formats, the
+ * whole file decides: a pprof profile may begin like text, and a folded stack like a picture or
+ * JSON.
  */
 #include "cli/formats/input.h"
 
@@ -23,13 +24,13 @@
 #include "cli/store/address.h"
 #include "cli/store/fleet.h"
 
-/* JSON files of any name may be for speedscope. */
+/* Can such a file hold stacks? JSON files of any name may be for speedscope. */
 static bool may_hold_stacks(const struct format *format)
 {
 	return !format || format->has_stacks || format_is_json(format);
 }
 
-/* Pictures must not be read as text, because each line that ends in a number would be a stack. */
+/* Refuse a picture: as text, each of its lines that ends in a number would be a stack. */
 static int refuse_picture(const struct input *input, struct diag_message *message)
 {
 	diag_fail(message, -EINVAL, "'%s' holds no stacks", input->path);
@@ -72,7 +73,7 @@ static int read_text_bytes(struct input *input, const struct bytes *file,
 	return error;
 }
 
-/* Read a file whose first byte is that of a profile. @is_sure: its name is, too. */
+/* Read a file that begins like a profile. @is_sure: its name is that of a profile, too. */
 static int read_profile(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -96,7 +97,7 @@ static int read_profile(struct input *input, FILE *in, const struct input_reques
 	return error;
 }
 
-/* Read a file whose first byte is that of a picture. @is_sure: its name is, too. */
+/* Read a file that begins like a picture. @is_sure: its name is that of a picture, too. */
 static int read_svg(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -113,7 +114,7 @@ static int read_svg(struct input *input, FILE *in, const struct input_request *r
 	return error;
 }
 
-/* Read a file whose first byte is that of JSON. @is_sure: its name is, too. */
+/* Read a file that begins like JSON. @is_sure: its name is that of a speedscope file, too. */
 static int read_speedscope(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
 {
@@ -160,7 +161,7 @@ static int read_any(struct input *input, FILE *in, const struct input_request *r
 	return read_text(input, in, request, message);
 }
 
-/* Report what the user should know before the picture is drawn. */
+/* Report skipped lines, and a second kind of time, to the user. */
 static void report(const struct input *input, const struct input_request *request)
 {
 	if (input->bad.count)

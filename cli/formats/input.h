@@ -14,10 +14,12 @@
 #include "render/calltree.h"
 
 struct input {
-	const char *path;	       /* borrowed; "-": standard input */
-	const char *name;	       /* @path, or "standard input", for messages */
-	struct calltree *tree, *other; /* @other: time of another kind; empty if there is none */
-	struct input_facts facts;      /* all zero for folded stacks */
+	const char *path; /* borrowed; "-": standard input */
+	/* @path, or "standard input", for messages */
+	const char *name;
+	/* @other: stacks of a second kind of time; empty if there is none */
+	struct calltree *tree, *other;
+	struct input_facts facts; /* all zero for folded stacks */
 	struct folded_bad bad;
 };
 
@@ -37,7 +39,7 @@ int input_read(struct input *input, const char *path, const struct input_request
 int input_read_versions(
 	struct input inputs[FOLDED_VERSIONS], const char *path, struct diag_message *message);
 
-/* Report that @input has no stacks; flamerun writes such a file if the program ran too briefly. */
+/* Report it to the user if @input has no stacks, as after a program that ran too briefly. */
 void input_report_empty(const struct input *input);
 
 void input_release(struct input *input);

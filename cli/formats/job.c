@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads take one file after the other, compute its weights (weigh.c) and add the result under a
- * lock: stacks to the tree, functions and ranks to struct ranks. The result does not depend on the
- * order. Only then is it known which ranks keep frames of their own, so the files of these are read
- * again, in order, by one thread.
+ * Several threads read the files. For each file, a thread computes the weights (weigh.c) and adds
+ * them under a lock: stacks to the tree, functions and ranks to struct ranks. The order of the
+ * files does not matter. Which ranks keep threads of their own is known only after all files, so
+ * the files of these ranks are read again, in order, by one thread.
  */
 #include "cli/formats/job.h"
 
@@ -35,14 +35,18 @@ struct job {
 	struct ranks *ranks;
 	char **paths; /* of files, sorted by name */
 	uint32_t count, room;
-	char *newest; /* name of the job that the newest file belongs to */
+	/* name of the job that the newest file belongs to */
+	char *newest;
 	atomic_uint next;
-	pthread_mutex_t lock; /* protects the following fields, *out and *ranks */
+	/* protects the fields below, *out and *ranks */
+	pthread_mutex_t lock;
 	int error;
-	unsigned damaged, others;	/* files skipped */
-	struct diag_message damage;	/* cause for the first damaged file by name */
-	uint32_t first_damaged, titled; /* indices of that file, and of the title's */
-	bool *is_read;			/* [file] */
+	unsigned damaged, others; /* files skipped */
+	/* error of the damaged file whose name sorts first */
+	struct diag_message damage;
+	/* indices of that file, and of the file that gave the title */
+	uint32_t first_damaged, titled;
+	bool *is_read; /* [file] */
 };
 
 /* ---- which files ----------------------------------------------------------------------------- */
@@ -104,7 +108,7 @@ static int list_files(struct job *job, const char *path)
 	return error;
 }
 
-/* Returns 0, or -errno with @message filled. -ENODATA: no rank has committed anything yet. */
+/* Returns 0, or -errno with @message filled. -ENODATA: no rank has written anything yet. */
 static int read_file(struct ranks_file *file, const char *path, struct diag_message *message)
 {
 	FILE *in = fopen(path, "re");
@@ -121,7 +125,7 @@ static int read_file(struct ranks_file *file, const char *path, struct diag_mess
 	return error;
 }
 
-/* The newest readable file decides which job is read. */
+/* Set job->newest to the job of the newest readable file. Only files of this job are added. */
 static int find_newest(struct job *job)
 {
 	struct timespec newest = {.tv_sec = -1};
@@ -312,7 +316,7 @@ static int by_distance(const void *left, const void *right, void *context)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Choose the ranks with frames of their own: [index in ranks->one] -> thread, or UINT32_MAX. */
+/* Choose ranks that keep a thread of their own: [index in ranks->one] -> it, or UINT32_MAX. */
 static int choose_roots(const struct ranks *ranks, uint32_t **threads)
 {
 	const struct ranks_one **order = calloc((size_t)ranks->count + 1, sizeof(*order));
@@ -359,7 +363,7 @@ static void name_thread(struct job *job, uint32_t at, uint32_t thread)
 	calltree_thread(job->out->tree, thread, name, process);
 }
 
-/* Returns the index in ranks->one, which is sorted by number, or UINT32_MAX. */
+/* Returns the rank's index in ranks->one, which is sorted by number, or UINT32_MAX. */
 static uint32_t find_rank(const struct ranks *ranks, uint32_t number, const char *node)
 {
 	size_t at = number ? ARRAY_UPTO(ranks->one, ranks->count, number, number - 1) : 0;
@@ -388,7 +392,7 @@ static int put_ranks(struct job *job, const struct ranks_file *file, const uint3
 		while (ranks_file_next(file, &walk, &stack, &weight) > 0) {
 			uint64_t *left = &unassigned[node_of[stack]];
 
-			/* The file may have been written anew since the first reading. */
+			/* Limit to the weight first read, as the file may have changed since. */
 			if (weight > *left)
 				weight = *left;
 			*left -= weight;
@@ -411,7 +415,7 @@ static bool has_root(const struct job *job, const struct ranks_file *file, const
 	return false;
 }
 
-/* Put the weight of all ranks without frames of their own under one thread. */
+/* Put the weight of all ranks that have no thread of their own into one thread. */
 static void put_others(struct job *job, const uint64_t *unassigned, uint32_t nodes)
 {
 	struct calltree *tree = job->out->tree;

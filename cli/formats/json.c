@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define REPLACEMENT 0xfffdu
-/* Longer numbers have more digits than a double. */
+/* Longer numbers are refused; a double has fewer digits. */
 #define NUMBER_BYTES 64
 
 static bool is_blank(char c)
@@ -46,7 +46,7 @@ static const char *end_of_word(const char *at, const char *end)
 	return at;
 }
 
-/* Returns the end of the list or object at @at. @is_list is a stack of bits, 1 for an open list. */
+/* Returns the end of the list or object at @at, or NULL. `is_list` has a bit per open bracket. */
 static const char *end_of_nested(const char *at, const char *end)
 {
 	uint64_t is_list = 0;
@@ -115,7 +115,7 @@ bool json_is_text(const struct json *value)
 	return begins(value, '"');
 }
 
-/* The contents of a value end before its last character, the closing bracket. */
+/* Set @inside to the contents of @value without its brackets. Returns 0 or -EBADMSG. */
 static int enter(const struct json *value, char open, struct json *inside)
 {
 	if (!begins(value, open))
@@ -134,7 +134,7 @@ int json_object(const struct json *value, struct json *object)
 	return enter(value, '{', object);
 }
 
-/* After an item, expect a comma and another item, or the end. */
+/* Check that a comma and another item, or the end, follow an item. Returns 1 or -EBADMSG. */
 static int end_item(struct json *unread)
 {
 	if (unread->at == unread->end)
@@ -192,7 +192,7 @@ int json_number(const struct json *value, double *number)
 	char digits[NUMBER_BYTES], *end;
 	double found;
 
-	/* Reject what strtod() accepts beyond JSON: words and hexadecimal numbers. */
+	/* Reject words and hexadecimal numbers, which strtod() accepts but JSON does not allow. */
 	if (!bytes || bytes >= sizeof(digits))
 		return -EBADMSG;
 	for (size_t i = 0; i < bytes; i++)
@@ -211,7 +211,7 @@ int json_index(const struct json *value, uint32_t limit, uint32_t *number)
 {
 	uint64_t found = 0;
 
-	/* Parsed here, not by strtod(), because most of a profile is such numbers. */
+	/* Most of a profile is such numbers, and strtod() would be slower. */
 	if (value->at == value->end)
 		return -EBADMSG;
 	for (const char *at = value->at; at < value->end; at++) {

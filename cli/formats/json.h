@@ -30,7 +30,7 @@ int json_begin(const char *text, size_t bytes, struct json *value);
 bool json_is_object(const struct json *value);
 bool json_is_text(const struct json *value);
 
-/* Start reading a list's items or an object's members. Returns 0, or -EBADMSG if it is not one. */
+/* Start reading a list's items or an object's members. Returns 0, or -EBADMSG for other values. */
 int json_list(const struct json *value, struct json *list);
 int json_object(const struct json *value, struct json *object);
 

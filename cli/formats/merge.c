@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames and nodes are interned in the sum's tree. The weight of each (node, thread) is added up in
- * a hash table, because samples per file would need memory for each file.
+ * Equal frames and equal nodes of all files are one in the sum's tree. Weights are added up per
+ * node and thread in a hash table, because keeping samples would need memory for each file.
  */
 #include "cli/formats/merge.h"
 
@@ -64,7 +64,7 @@ static int add_share(struct merge *merge, uint32_t node, uint32_t thread, uint64
 	return 0;
 }
 
-/* Threads with equal name, and equal process name, are one thread; names contain the numbers. */
+/* Threads are one if name and process name are equal, as names contain pid and tid. */
 static int find_thread(struct merge *merge, const char *name, const char *process, uint32_t *thread)
 {
 	uint32_t known = merge->threads.count;
@@ -104,7 +104,7 @@ static int copy_threads(
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* In the order of the files' frames, so that merging in parts gives the same tree. */
+/* Add frames in the order of @from, so that merging in parts gives the same tree. */
 static void copy_frames(struct calltree *to, const struct calltree *from, uint32_t *frame_of)
 {
 	for (uint32_t i = 0; i < calltree_frames(from); i++) {
@@ -173,7 +173,7 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 		error = copy_threads(merge, from, node_of, factor);
 	free(node_of);
 	free(frame_of);
-	/* This also merges equal lines, which would otherwise accumulate over all files. */
+	/* calltree_finish() also merges equal source lines, so they do not grow with the files. */
 	return error ? error : calltree_finish(to);
 }
 
@@ -315,7 +315,7 @@ static int refuse_file(const struct input *input, int error, struct diag_message
 	return diag_fail(message, error, "cannot add '%s': %s", input->name, strerror(-error));
 }
 
-/* Add time of another kind, if that kind is the same in all files. */
+/* Add the stacks of a second kind of time, if that kind is the same in all files. */
 static int add_other(
 	struct merge *merge, const struct input *input, const char *root, uint64_t factor)
 {
@@ -373,9 +373,10 @@ int merge_add(struct merge *merge, const struct input *input, const char *root,
 	return error ? refuse_file(input, error, message) : 0;
 }
 
-/* A file whose reader adds its stacks itself. */
+/* A file whose reader can add the stacks to the sum itself. */
 struct addition {
-	struct input_sum sum; /* must be first: begin_addition() casts it */
+	/* must be first, because begin_addition() casts a pointer to it */
+	struct input_sum sum;
 	struct merge *merge;
 	struct input input;
 	bool has_root;

@@ -6,9 +6,9 @@
  * of one kind with different periods are added in nanoseconds. Different counts, or counts and
  * times, are refused, because their sum would have no unit.
  *
- * Times of samples and marks are dropped, because each run has its own clock. Threads and lines
- * stay. Memory is proportional to the distinct stacks, each with its threads, plus one file at a
- * time.
+ * Times of samples and marks are dropped, because each run has its own clock. Threads and source
+ * lines are kept. Memory is proportional to the distinct stacks, each with its threads, plus one
+ * file at a time.
  *
  * Context: one thread.
  */
@@ -31,21 +31,23 @@ struct merge_share {
 
 struct merge {
 	struct input sum; /* not finished before merge_end() */
-	const char *part; /* word for an input in the subtitle; NULL: "file" */
+	/* noun for an input in the subtitle; NULL: "file" */
+	const char *part;
 	unsigned files;
 	struct texts threads;
 	struct merge_share *shares;
 	uint32_t share_count, share_room;
 	struct pages_account account; /* of the lookup */
 	struct lookup share_lookup;   /* indices in @shares + 1 */
-	uint64_t marks; /* number of marks dropped */
+	uint64_t marks;		      /* number of marks dropped */
 	bool had_times, had_other_titles, had_other_filters;
-	bool is_part; /* this is one of several parts: return -EXDEV for files of different units */
+	/* part of a larger sum: merge_add() returns -EXDEV for files of different units */
+	bool is_part;
 };
 
 /*
  * Add @input (finished, borrowed for the call). Zero @merge and set @part and @is_part before the
- * first call; merge_release() frees it. If @root is not NULL, a frame of that name is put below the
+ * first call; merge_release() frees it. If @root is not NULL, it names the outermost frame of the
  * stacks. Returns 0, or with @message filled -EINVAL if @input has another unit, -EOVERFLOW if the
  * sum is too large, or another -errno; after an error nothing more can be added.
  */
@@ -53,9 +55,10 @@ int merge_add(struct merge *merge, const struct input *input, const char *root,
 	struct diag_message *message);
 
 /*
- * Read @path (borrowed until merge_end()) as input_read() does, and add it; without a tree of its
- * own if the format's reader supports that. With @has_root, a frame with its name is put below the
- * stacks. Returns 0, or -errno with @message filled; after an error nothing more can be added.
+ * Read @path (borrowed until merge_end()) as input_read() does, and add it. If the format's reader
+ * supports this, it adds stacks directly to the sum. With @has_root, the file's name is the
+ * outermost frame. Returns 0, or -errno with @message filled; after an error nothing more can be
+ * added.
  */
 int merge_read(struct merge *merge, const char *path, const struct input_request *request,
 	bool has_root, struct diag_message *message);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each thread reads a run of neighbouring files into a sum of its own; the sums are then joined in
- * the order of the files. If units differ or an error occurs, the result could differ from reading
- * one by one: then the sums are dropped and all files are read one by one.
+ * Each thread reads several neighbouring files into a sum of its own. The sums are joined in the
+ * order of the files. If units differ or an error occurs, the result could differ from reading one
+ * by one, so the sums are dropped and all files are read one by one.
  */
 #include "cli/formats/merge_files.h"
 
@@ -13,7 +13,7 @@
 #include "render/bytes.h"
 
 #define PARTS_MAX  16u
-#define PART_BYTES (1u << 20) /* a thread per this many bytes of files */
+#define PART_BYTES (1u << 20) /* bytes of files per thread */
 
 struct part {
 	const char *const *paths;
@@ -119,7 +119,9 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const char *name = merge->part;
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
-		/* The part that holds the file's first byte. File sizes may have changed since. */
+		/*
+		 * The part that holds the file's first byte. File sizes may have changed meanwhile.
+		 */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 
 		before += size_of(paths[i]);

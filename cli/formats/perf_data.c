@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read perf.data through `perf script`, which is started without a shell. Its output is read while
- * it runs. If it fails, the last line of its stderr is reported.
+ * Read perf.data through `perf script`, which is started without a shell. The output is read while
+ * perf runs. If perf fails, the last line of its stderr is reported.
  */
 #include "cli/formats/perf_script.h"
 
@@ -30,14 +30,14 @@ bool perf_data_is(FILE *in)
 {
 	char magic[sizeof(MAGIC) - 1];
 
-	/* Only for seekable files: peeking at a pipe would consume the bytes. */
+	/* Use pread(), which fails on pipes: reading their first bytes would consume them. */
 	return pread(fileno(in), magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 	       !memcmp(magic, MAGIC, sizeof(magic));
 }
 
 static int start(struct perf_child *child, const char *path, int out)
 {
-	/* The argument of -i may begin with '-'. */
+	/* @path may begin with '-', because it is the argument of -i. */
 	const char *const words[] = {"perf", "script", "--ns", "-F", "+pid", "-i", path, NULL};
 	posix_spawn_file_actions_t actions;
 	int error = posix_spawn_file_actions_init(&actions);
@@ -77,7 +77,7 @@ static int open_child(struct perf_child *child, const char *path)
 	return error;
 }
 
-/* Returns 0, or -EIO with @message filled if perf failed; its last line on stderr is the cause. */
+/* Returns 0, or -EIO if perf failed, with the last line of its stderr in @message. */
 static int close_child(
 	struct perf_child *child, const char *path, struct diag_message *message)
 {
@@ -134,7 +134,7 @@ int perf_data_read(struct calltree **tree, const char *path, const char *event,
 	error = perf_script_read(tree, &lines, path, event, facts, &failed);
 	lines_release(&lines);
 	progress_end();
-	/* If perf failed, that is the cause of having nothing to read. */
+	/* Report an error of perf_script_read() or, if there is none, a failure of perf. */
 	status = close_child(&child, path, error ? NULL : message);
 	if (error && message)
 		*message = failed;

@@ -3,7 +3,7 @@
  * Parse the lines of perf script. Names of threads and functions may contain blanks, colons and
  * brackets, so lines are split at parts that names cannot contain.
  *
- * The event with most samples is known at the end only, so each event has a tree until then.
+ * Which event has most samples is known only at the end, so each event has a tree until then.
  */
 #include "cli/formats/perf_script.h"
 
@@ -19,7 +19,7 @@
 /* Longest function name and path; longer ones are cut. */
 #define PERF_NAME_BYTES 4096u
 
-/* Kernel addresses have these bits on x86_64 and aarch64. */
+/* On x86_64 and aarch64, all these bits are set in kernel addresses. */
 #define KERNEL_ADDRESS UINT64_C(0xffff000000000000)
 
 /* A part of a line. */
@@ -33,7 +33,8 @@ struct header {
 	uint64_t time_ns;
 	uint64_t period;
 	bool has_period;
-	struct piece after; /* after the event: the function, if stacks were not recorded */
+	/* text after the event: the function, if perf recorded no stacks */
+	struct piece after;
 };
 
 struct event {
@@ -56,7 +57,8 @@ struct perf_reader {
 	struct event events[PERF_EVENTS_MAX];
 	unsigned event_count;
 	struct texts threads; /* interns thread names */
-	struct event *event;  /* of the current sample; NULL: no sample, or an unwanted event */
+	/* event of the current sample; NULL: no sample, or not the wanted event */
+	struct event *event;
 	uint32_t thread;
 	uint64_t period, time_ns;
 	char *stack; /* its lines, each with a NUL */
@@ -162,8 +164,8 @@ static bool parse_event(const char *at, const char *end, struct header *header)
 }
 
 /*
- * Parse the first line of a sample. The time is the first word that looks like one, after a thread
- * number and maybe a CPU number. Everything before the thread number is the thread's name.
+ * Parse the first line of a sample. The time is the first word that looks like a time and follows a
+ * thread number, or a thread number and a CPU number. Everything before is the thread's name.
  */
 static bool parse_header(const char *line, const char *end, struct header *header)
 {
@@ -207,7 +209,7 @@ static bool is_text(struct piece piece, const char *text)
 	       !memcmp(piece.at, text, strlen(text));
 }
 
-/* Examples: "  7f00 name+0x12 (file)", "  7f00 name (inlined)", "  7f00 [unknown] ([unknown])" */
+/* Parse "  7f00 name+0x12 (file)", "  7f00 name (inlined)", "  7f00 [unknown] ([unknown])". */
 static bool parse_frame(const char *line, const char *end, struct frame *frame)
 {
 	static const char deleted[] = " (deleted)";
@@ -223,7 +225,7 @@ static bool parse_frame(const char *line, const char *end, struct frame *frame)
 	if (frame->file.end - frame->file.at > (ptrdiff_t)strlen(deleted) &&
 		!memcmp(frame->file.end - strlen(deleted), deleted, strlen(deleted)))
 		frame->file.end -= strlen(deleted);
-	/* A function without a name has nothing before the bracket. */
+	/* The name may be empty, so search from the blank before it. */
 	open = find_last((struct piece){frame->name.at - 1, frame->file.end}, " (");
 	if (!open)
 		return false;
@@ -271,7 +273,8 @@ static void copy_piece(struct piece piece, char *out, size_t room)
 /* The module of a function. */
 struct module {
 	char path[PERF_NAME_BYTES];
-	const char *name; /* file name without folder, in @path; "": none */
+	/* file name without folder, in @path; "": none */
+	const char *name;
 	bool is_generated;
 };
 
@@ -289,7 +292,7 @@ static void find_module(struct piece file, struct module *module)
 		module->name = "";
 }
 
-/* @module is that of the last function that was not inlined; inlined ones have none in the text. */
+/* Inlined functions have no module in the text: @module is that of the function around them. */
 static uint32_t add_frame(
 	struct calltree *tree, const struct frame *frame, const struct module *module)
 {
@@ -307,7 +310,7 @@ static uint32_t add_frame(
 		tree, name, frame->is_kernel ? KERNEL_MODULE : module->name, kind);
 }
 
-/* Add the stack's lines from the last one, the outermost function, to the first. */
+/* Add the frames of a stack. Its last line is the outermost function, so go backwards. */
 static uint32_t add_stack(struct perf_reader *reader, struct calltree *tree)
 {
 	struct module module;
@@ -373,7 +376,7 @@ static int add_stack_line(struct perf_reader *reader, const char *line, size_t b
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Drop modifiers: "cycles:ppp" becomes "cycles". "sched:sched_switch" is a name. */
+/* Copy the name without modifiers: "cycles" of "cycles:ppp", but all of "sched:sched_switch". */
 static void event_name(struct piece event, char out[EVENT_BYTES])
 {
 	const char *colon = find_last(event, ":");
@@ -385,7 +388,7 @@ static void event_name(struct piece event, char out[EVENT_BYTES])
 		strcpy(out, "samples");
 }
 
-/* Returns 0 and the event (NULL if unwanted), or -errno. */
+/* Find or add the event called @piece. Returns 0 with *@event (NULL if unwanted), or -errno. */
 static int find_event(struct perf_reader *reader, struct piece piece, struct event **event)
 {
 	char name[EVENT_BYTES];
@@ -444,7 +447,7 @@ static int begin_sample(struct perf_reader *reader, const struct header *header)
 		return error;
 	reader->has_periods |= header->has_period;
 	reader->period = header->period;
-	/* Time since the first sample; perf prints samples sorted by time. */
+	/* The first sample is the earliest, because perf prints samples sorted by time. */
 	reader->time_ns = header->time_ns - reader->first_ns;
 	error = find_thread(reader, header);
 	if (!error && header->after.end > header->after.at)
@@ -466,7 +469,7 @@ static int read_line(struct perf_reader *reader, const char *line, size_t bytes)
 	}
 	if (*line == '#')
 		return 0;
-	/* Before frames: perf pads thread names with blanks if stacks were not recorded. */
+	/* Try this before frames: if perf recorded no stacks, headers begin with blanks, too. */
 	if (parse_header(line, end, &header)) {
 		end_sample(reader);
 		return begin_sample(reader, &header);

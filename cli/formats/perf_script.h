@@ -24,7 +24,7 @@
 #define PERF_EVENTS_MAX 32u
 #define PERF_DEPTH_MAX	65536u
 
-/* Is @text, the start of a file, output of perf script? Its first line that is no comment says. */
+/* Is @text, the start of a file, output of perf script? The first line without '#' decides. */
 bool perf_script_is(const char *text, size_t bytes);
 
 /*
@@ -37,7 +37,7 @@ bool perf_script_is(const char *text, size_t bytes);
 int perf_script_read(struct calltree **tree, struct lines *lines, const char *name,
 	const char *event, struct input_facts *facts, struct diag_message *message);
 
-/* Is @in a recording of perf? @in must be unread and stays so. */
+/* Is @in a recording of perf? Call this before @in is read; nothing of it is consumed. */
 bool perf_data_is(FILE *in);
 
 /*

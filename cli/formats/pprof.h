@@ -30,8 +30,8 @@
 #define PPROF_NAME_BYTES 4096u
 
 /*
- * First bytes of profiles. 0x1f (gzip): a profile. '\n': maybe a profile, pprof_is_profile()
- * decides by the whole file. Any other: a profile only if the file's name says so.
+ * First bytes of profiles. With 0x1f (gzip), the file is a profile. With '\n', pprof_is_profile()
+ * decides by the whole file. With any other byte, it is a profile only if its name says so.
  */
 #define PPROF_FIRST_GZIP  0x1f
 #define PPROF_FIRST_PLAIN '\n'

@@ -2,9 +2,9 @@
 /*
  * Turn locations into frames: by the profile's names, else by the symbols of the mapped file.
  *
- * A file is used only if its build-id is the profile's, if that has one. Addresses are translated
- * by the segment that holds the file offset of the mapping's first address, which is right for
- * mappings of one segment and for mappings of a whole library.
+ * If the profile has a build-id, a file is used only if its build-id is equal. Addresses are
+ * translated by the segment that holds the file offset of the first address looked up in the
+ * mapping. This is right for mappings of one segment and for mappings of a whole library.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct line {
 	uint64_t number;
 };
 
-/* Shorter texts are not linkers' build-ids; Go stores other texts there. */
+/* Fewer digits are not a linker's build-id: Go stores other texts in this field. */
 #define BUILD_ID_MIN 8
 
 static const char *module_name(
@@ -33,7 +33,7 @@ static const char *module_name(
 	return mapping ? base_name(pprof_text(tables, mapping->file)) : "";
 }
 
-/* Is it code generated at run time? It has no mapping or, from libflameprof, a special one. */
+/* Is it code generated at run time? Its mapping is missing or has a special name. */
 static int is_generated(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	return mapping ? !strcmp(pprof_text(tables, mapping->file), PPROF_GENERATED_FILE)
@@ -54,13 +54,13 @@ static const char *name_of(
 	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
-/* Line numbers are signed and some profilers write -1; treat it as unknown. */
+/* Returns the line number, 0 if it is unknown: some profilers write -1 then. */
 static uint32_t number_of(const struct line *line)
 {
 	return line->number > INT32_MAX ? 0 : (uint32_t)line->number;
 }
 
-/* Returns the frame of @frame's function at @line. */
+/* Returns the frame of the same function as @frame, but at @line. */
 static uint32_t frame_at_line(const struct pprof_tables *tables, struct calltree *tree,
 	uint32_t frame, const struct line *line)
 {
@@ -91,7 +91,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	return frame;
 }
 
-/* Returns the frame of a virtual machine's function, named as in a run of flamerun. */
+/* Returns the frame of a virtual machine's function, whose name includes file and line. */
 static uint32_t frame_of_machine(
 	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
 {
@@ -119,7 +119,7 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 	if (kind == CALLTREE_JIT)
 		mapping = NULL;
 
-	/* Reuse the frame on another line, so that its name is demangled once. */
+	/* If the function has a frame at any line, take its name, so that it is demangled once. */
 	if (function->last[is_inlined].frame != PPROF_UNSET &&
 		function->last[is_inlined].mapping == mapping)
 		return frame_at_line(tables, tree, function->last[is_inlined].frame, line);
@@ -141,7 +141,7 @@ static int read_lines(const struct pprof_tables *tables, const struct pprof_loca
 	struct protobuf_field field;
 	int count = 0;
 
-	/* pprof_tables_read() has checked that the location's fields are well-formed. */
+	/* An error cannot occur: pprof_tables_read() has checked the location's fields. */
 	while (protobuf_next(&in, &field) > 0) {
 		struct line line = {NULL, 0};
 		int more;
@@ -200,13 +200,13 @@ static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapp
 	for (uint32_t i = 0; addresses && i < tables->locations.count; i++)
 		if (locations[i].mapping == mapping->id)
 			addresses[count++] = locations[i].address - mapping->bias;
-	/* Out of memory: names without lines. */
+	/* If out of memory, functions get names without lines. */
 	if (count)
 		symbols_resolve(tables->symbols, mapping->handle, addresses, count);
 	free(addresses);
 }
 
-/* Returns the handle of @mapping's file, or -1 if there is none. */
+/* Returns the handle of @mapping's file in tables->symbols, or -1 if there is no file. */
 static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 {
 	const char *path = pprof_text(tables, mapping->file);
@@ -233,8 +233,8 @@ static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 }
 
 /*
- * Compute the bias of @mapping, using @address, one of its addresses, because a mapping begins with
- * a page that the segment before may end in. Returns its handle, or -1.
+ * Compute the bias of @mapping from @address, an address of code in it. The mapping's start would
+ * not do: in its first page, the segment before may end. Returns the file's handle, or -1.
  */
 static int open_mapping(
 	struct pprof_tables *tables, struct pprof_mapping *mapping, uint64_t address)
@@ -285,7 +285,7 @@ void pprof_fetch(struct pprof_tables *tables)
 		if (!mapping || mapping->handle != PPROF_NOT_ASKED ||
 			has_names(tables, &locations[i]) || handle_of(tables, mapping) < 0)
 			continue;
-		/* Segments of one file have one handle. */
+		/* Mappings of one file have one handle, which is fetched once. */
 		for (at = 0; at < count && handles[at] != mapping->handle;)
 			at++;
 		handles[at] = mapping->handle;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read a profile into a tree: samples become stacks, their labels threads, and its other fields
- * facts.
+ * Read a profile into a tree: samples become stacks, their labels become threads, and its other
+ * fields become facts.
  *
  * If all values are multiples of the period, weights are samples, and the picture shows samples and
- * times; otherwise weights are times. This is only known after all values, so samples are read
- * twice.
+ * times; otherwise weights are times. Only the values tell, so samples are read twice.
  */
 #include "cli/formats/pprof.h"
 
@@ -26,8 +25,8 @@
 #define LABEL_BYTES 255 /* longest label; longer ones are cut */
 
 /*
- * Kinds of time. A profile with waits has all three types, which are read together; of other
- * profiles one type is read, as CPU.
+ * Kinds of time. If a profile has types for all three, they are read together. Of other profiles
+ * one type is read, as CPU.
  */
 enum {
 	CPU,
@@ -56,19 +55,23 @@ struct stack {
 struct pprof_reader {
 	struct pprof_tables tables;
 	struct texts own_threads;
-	struct input_sum to;   /* destination tree and its threads */
-	uint32_t types[TIMES]; /* indices of the sample types; PPROF_UNSET: not read */
-	uint64_t divisor;      /* units of the type per unit of weight */
-	bool is_whole;	       /* all values are multiples of the period */
-	bool has_weight;       /* some values are above 0 */
-	bool wants_stacks;     /* false: read values only */
-	uint64_t weight;       /* of samples on a CPU, or of the one type */
-	uint64_t waits;	       /* weight of samples that wait */
-	uint64_t negative;     /* number of samples skipped */
-	struct identity last_identity; /* labels of the last sample, whose thread is @thread */
+	struct input_sum to; /* destination tree and its threads */
+	/* index of the sample type of each kind; PPROF_UNSET: not read */
+	uint32_t types[TIMES];
+	uint64_t divisor; /* units of the type per unit of weight */
+	/* all values are multiples of the period */
+	bool is_whole;
+	bool has_weight;   /* some values are above 0 */
+	bool wants_stacks; /* false: read values only */
+	uint64_t weight;   /* of samples on a CPU, or of the one type */
+	uint64_t waits;	   /* weight of samples that wait */
+	uint64_t negative; /* number of samples skipped */
+	/* labels of the previous sample; @thread is its thread */
+	struct identity last_identity;
 	uint32_t thread;
 	struct stack current, before;
-	struct leaf *leaves;   /* [locations from the root] -> end of the last stack there */
+	/* [N] -> end of the outermost N + 1 locations of the previous stack */
+	struct leaf *leaves;
 	int64_t values[TIMES]; /* of the current sample */
 };
 
@@ -153,7 +156,7 @@ static int add_location(
 	return error;
 }
 
-/* Reuse the outer part that the stack shares with the last one; sorted samples share most of it. */
+/* Find the end of the current stack. The outer part that the previous stack has is reused. */
 static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
 {
 	const struct stack here = reader->current, before = reader->before;
@@ -195,7 +198,7 @@ static int is_one_of(const char *key, const char *const *names)
 	return *names != NULL;
 }
 
-/* Read a label, with any of the names that profilers use. */
+/* Read a label into @identity. Each label has several names, as profilers use different ones. */
 static int read_label(
 	const struct pprof_tables *tables, struct protobuf label, struct identity *identity)
 {
@@ -269,7 +272,7 @@ static int find_thread(
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
 			*identity->name ? identity->name : "thread", LABEL_BYTES, id);
-	/* A thread that executed another program has another process name and is separate. */
+	/* After exec(), a thread has another process name and counts as another thread. */
 	error = texts_add(
 		reader->to.threads, text, identity->process, strlen(identity->process), thread);
 	if (error)
@@ -280,7 +283,7 @@ static int find_thread(
 	return 0;
 }
 
-/* Texts in the tables are equal if their addresses are equal. */
+/* Compare addresses, which is fast; find_thread() also finds equal texts at other addresses. */
 static bool is_same_thread(const struct identity *a, const struct identity *b)
 {
 	return a->name == b->name && a->id == b->id && a->process == b->process &&
@@ -381,7 +384,7 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 	return -EINVAL;
 }
 
-/* If the profile has two types, one of them in each stack, write the name of the other type. */
+/* If stacks have one of two kinds of time each, write the name of the kind that is not read. */
 static void find_other(const struct pprof_reader *reader, char out[8])
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -432,7 +435,9 @@ static int choose_type(struct pprof_reader *reader, const char *wanted)
 	const char *text = wanted ? wanted : pprof_text(tables, tables->default_type);
 	uint32_t type = *text || wanted ? find_type(tables, text) : PPROF_UNSET;
 
-	/* A missing default type is the profile's mistake, not the user's. */
+	/*
+	 * Refuse only a type that the user asked for. A missing default is the profile's mistake.
+	 */
 	if (wanted && type == PPROF_UNSET)
 		return refuse_type(tables, wanted);
 	reader->types[CPU] = type == PPROF_UNSET ? tables->type_count - 1 : type;
@@ -501,7 +506,7 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Default title: by convention, the first mapping is the program. */
+/* Make a title from the program's name: by convention, the first mapping is the program. */
 static void make_title(
 	struct input_facts *facts, const struct pprof_tables *tables, const char *type)
 {
@@ -572,7 +577,7 @@ static bool parse_mark(const char *text, struct picture_mark *mark)
 	return ms < INT64_MAX / 1000000;
 }
 
-/* Returns what follows @start in @text, or NULL if @text begins otherwise. */
+/* Returns the part of @text after @start, or NULL if @text does not begin with @start. */
 static const char *text_after(const char *text, const char *start)
 {
 	size_t bytes = strlen(start);
@@ -640,7 +645,7 @@ static int make_room(struct pprof_reader *reader)
 		       : diag_fail(reader->tables.message, -ENOMEM, "out of memory");
 }
 
-/* Read everything that is known before the stacks. */
+/* Find the unit and the facts, and begin the sum of several files, if there is one. */
 static int begin(struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct input_request *request = reader->tables.request;
@@ -724,7 +729,8 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 	struct input_request other = *request;
 
 	other.sample_type = facts->other_name;
-	other.fetches = false; /* its addresses were fetched for the first type */
+	/* symbols of its addresses were fetched for the first type */
+	other.fetches = false;
 	other.sum = NULL;
 	return read_type(tree, bytes, count, name, &other, true, &same, message);
 }

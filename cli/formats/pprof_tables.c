@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read all messages of a profile but the samples. Fields may come in any order, so samples are read
- * when everything they refer to is known. The profile is untrusted: memory is limited to
+ * Read all messages of a profile except the samples. Fields may come in any order, so samples are
+ * read when everything they refer to is known. The profile is untrusted: memory is limited to
  * WHOLE_BYTES_MAX whatever the file claims, and damage is reported with its offset.
  */
 #include "cli/formats/pprof_tables.h"
@@ -14,7 +14,8 @@
 #include "libprof/pprof/protobuf.h"
 
 #define FIRST_ITEMS 1024
-#define GZIP_ANY    (15 + 16) /* inflateInit2(): largest window, gzip header required */
+/* for inflateInit2(): largest window, gzip header required */
+#define GZIP_ANY (15 + 16)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -45,7 +46,7 @@ int pprof_load(
 		bytes_release(&all);
 		return error;
 	}
-	/* Never NULL, even for an empty file. */
+	/* *@bytes is not NULL, even for an empty file. */
 	*bytes = all.data ? all.data : calloc(1, 1);
 	if (!*bytes)
 		return diag_fail(message, -ENOMEM, "out of memory");
@@ -293,7 +294,7 @@ void *pprof_find(const struct pprof_table *table, size_t bytes, uint64_t id)
 {
 	char *items = table->items;
 
-	/* Most profilers number from 1, so try that index first. */
+	/* Most profilers number items from 1, so try index @id - 1 first. */
 	if (id - 1 < table->count && !by_id(&id, items + (id - 1) * bytes))
 		return items + (id - 1) * bytes;
 	return table->count ? bsearch(&id, items, table->count, bytes, by_id) : NULL;

@@ -22,15 +22,17 @@ struct pprof_type {
 	uint64_t type, unit; /* indices of texts */
 };
 
-/* id is the first field of mapping, function and location, so that one lookup serves all. */
+/* `id` must be the first field of mapping, function and location: pprof_find() compares it. */
 struct pprof_mapping {
 	uint64_t id;
 	uint64_t start, limit, offset;
 	uint64_t file, build_id; /* indices of texts */
-	int handle;		 /* of symbols; -1: no file has the names; or PPROF_NOT_ASKED */
-	bool is_resolved;	 /* @bias is set, and debug information was read */
-	uint64_t bias;		 /* address - ELF virtual address */
-	uint64_t unnamed;	 /* locations that could not be named */
+	/* handle in tables.symbols; -1: no file has names; or PPROF_NOT_ASKED */
+	int handle;
+	/* @bias is set, and debug information was read */
+	bool is_resolved;
+	uint64_t bias;	  /* address - ELF virtual address */
+	uint64_t unnamed; /* locations that could not be named */
 };
 
 struct pprof_function {
@@ -39,7 +41,7 @@ struct pprof_function {
 	struct {
 		const struct pprof_mapping *mapping;
 		uint32_t frame; /* PPROF_UNSET: none yet */
-	} last[2];		/* the frame made last; [1]: as an inlined function */
+	} last[2];		/* last frame; [1]: inlined */
 };
 
 struct pprof_location {
@@ -47,7 +49,8 @@ struct pprof_location {
 	uint64_t mapping; /* id; 0: none */
 	uint64_t address;
 	struct protobuf message;
-	uint32_t first_frame; /* in tables.frames, innermost first; PPROF_UNSET: not named yet */
+	/* index in tables.frames, innermost first; PPROF_UNSET: not named yet */
+	uint32_t first_frame;
 	uint32_t frame_count;
 };
 
@@ -58,9 +61,9 @@ struct pprof_table {
 };
 
 struct pprof_tables {
-	const uint8_t *start;	   /* of the whole profile */
+	const uint8_t *start; /* of the whole profile */
 	struct protobuf whole;
-	const char *name;	   /* of the file, for messages */
+	const char *name;		     /* of the file, for messages */
 	const struct input_request *request; /* borrowed */
 	struct diag_message *message;
 	struct pprof_type types[PPROF_TYPES_MAX];
@@ -71,8 +74,9 @@ struct pprof_tables {
 	struct pprof_table texts; /* uint32_t: offset in text_bytes */
 	struct pprof_table mappings, functions, locations;
 	struct pprof_table comments; /* uint64_t: index of a text */
-	struct pprof_table frames;   /* uint32_t: frames of the named locations */
-	struct symbols *symbols;     /* NULL until a name is looked up */
+	/* uint32_t: frames of the tree, for all locations named so far */
+	struct pprof_table frames;
+	struct symbols *symbols; /* NULL until a name is looked up */
 };
 
 /* Fill the message "cannot read NAME: WHAT at byte N" for the offset of @at. Returns -EBADMSG. */
@@ -83,8 +87,9 @@ int pprof_append(
 	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes);
 
 /*
- * Read everything but the samples. The caller sets whole, name, request and message and zeroes all
- * else. Returns 0, or -errno with the message filled. Call pprof_tables_release() in both cases.
+ * Read everything except the samples. The caller sets whole, name, request and message and zeroes
+ * all else. Returns 0, or -errno with the message filled. Call pprof_tables_release() in both
+ * cases.
  */
 int pprof_tables_read(struct pprof_tables *tables);
 void pprof_tables_release(struct pprof_tables *tables);
@@ -98,7 +103,7 @@ static inline const char *pprof_text(const struct pprof_tables *tables, uint64_t
 		: "";
 }
 
-/* Find an item of @bytes by its id. Returns NULL if there is none. */
+/* Find the item with @id in a table of items of @bytes each. Returns NULL if there is none. */
 void *pprof_find(const struct pprof_table *table, size_t bytes, uint64_t id);
 
 static inline struct pprof_mapping *pprof_mapping(const struct pprof_tables *tables, uint64_t id)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write a call tree, or two with times of two kinds, as a pprof profile, compressed or not. Frames
- * become functions and locations, modules become mappings, and equal stacks of one thread become
- * one sample.
+ * Write a call tree, or two trees in two kinds of time, as a pprof profile, compressed or not.
+ * Frames become functions and locations, modules become mappings, and equal stacks of one thread
+ * become one sample.
  *
- * A location is an address: a function and above it those inlined there, each with its line.
- * Locations have no address here, because a frame of the tree stands for a line and a tree that was
- * read or filtered has no addresses. libprof/aggregator/pprof.c writes profiles with addresses,
- * before names are known. Both use the writer in libprof/pprof/ for numbers, texts and messages.
+ * In pprof, a location is an address with a function and the functions inlined there, each with its
+ * line. Locations have no address here, because a frame of the tree stands for a line, and a tree
+ * that was read or filtered has no addresses. libprof/aggregator/pprof.c writes profiles with
+ * addresses, before names are known. Both use the writer in libprof/pprof/ for numbers, texts and
+ * messages.
  */
 #include "cli/formats/pprof.h"
 
@@ -22,9 +23,10 @@
 #include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
-#define VALUES_MAX  5 /* a count, two measures, two kinds of waiting */
+/* a count, two measures, two kinds of waiting */
+#define VALUES_MAX 5
 
-/* A tree of stacks and the name of its time. */
+/* Stacks in one kind of time, and the name of this kind. */
 struct measure {
 	const struct calltree *tree;
 	const char *name;
@@ -38,7 +40,7 @@ struct pairs {
 	struct lookup lookup;
 };
 
-/* A frame by the profile's numbers. */
+/* The profile's numbers for a frame. */
 struct frame_numbers {
 	uint32_t mapping, function, line;
 };
@@ -46,23 +48,27 @@ struct frame_numbers {
 struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
-	struct texts modules;	/* index + 1 is the number of the mapping */
-	struct pairs functions; /* (name, file), both texts; numbered like the functions written */
+	struct texts modules; /* index + 1 is the number of the mapping */
+	/* pairs (name, file) of text numbers; numbered like the functions written */
+	struct pairs functions;
 	/*
 	 * Order of a sample's values: its count (unless all types are times), the time of each
 	 * measure, and waiting and ready time if the first measure has waits.
 	 */
 	struct measure measures[2];
-	const char *shown; /* name of the measure that readers show first */
+	/* name of the measure that readers show first */
+	const char *shown;
 	unsigned measure_count, values;
 	bool has_counts, has_waits;
 	const struct calltree *tree; /* of the current measure */
 	unsigned measure;
 	/* Of @tree: */
 	struct frame_numbers *numbers; /* [frame] */
-	struct pairs chains;   /* (chain it is inlined into, or 0; its frame) */
-	uint32_t *chain_of;    /* [node] -> its chain */
-	uint32_t *location_of; /* [chain] -> location, 0 if no sample needs one */
+	/* pairs (chain that a frame is inlined into, or 0; the frame) */
+	struct pairs chains;
+	uint32_t *chain_of; /* [node] -> its chain */
+	/* [chain] -> location, 0 if no sample needs one */
+	uint32_t *location_of;
 	int error;
 	FILE *out;
 	z_stream *packer; /* NULL: not compressed */
@@ -115,7 +121,7 @@ static int write_packed(void *context, const void *bytes, size_t count)
 
 /* ---- types, facts ---------------------------------------------------------------------------- */
 
-/* Order the measures: the clock's first, then that of virtual machines, whichever @tree is. */
+/* Order the kinds of time: the clock's first, then the virtual machine's. @tree may be either. */
 static void find_measures(struct profile_writer *w, const struct calltree *tree)
 {
 	const struct picture_options *options = w->options;
@@ -188,7 +194,7 @@ static uint32_t mapping_of(struct profile_writer *w, const char *module)
 	return number + 1;
 }
 
-/* The first mapping must be the program: the module of main(), or the one the title begins with. */
+/* Returns the module of main(), or else the one in the title. It must be the first mapping. */
 static const char *program_module(const struct profile_writer *w)
 {
 	const char *title = w->options->title ? w->options->title : "";
@@ -298,7 +304,7 @@ static bool is_inlined(const struct calltree *tree, uint32_t node)
 	       calltree_frame_at(tree, at->frame)->kind == CALLTREE_INLINE;
 }
 
-/* Compute chains: a frame inlined into others, down to the function that is not inlined. */
+/* Find each node's chain: its frame and those it is inlined into, up to one that is not inlined. */
 static void find_chains(struct profile_writer *w)
 {
 	for (uint32_t i = 1; i < calltree_nodes(w->tree) && !w->error; i++) {

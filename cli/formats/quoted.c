@@ -8,7 +8,7 @@
 
 #include "render/label.h"
 
-/* Longest result of label_clean(), with its NUL. */
+/* Longest result of label_clean() for a name of @bytes, with its NUL. */
 #define CLEAN_BYTES(bytes) (3 * (bytes) + 8)
 
 int quoted_put(FILE *out, const char *text, size_t bytes, enum quoted_as as)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Statistics of ranks and their description in words. Unusual ranks are found by the median and the
- * median distance from it, because a mean would be shifted by the very ranks that are looked for.
+ * median distance from it, because the unusual ranks themselves would shift a mean.
  */
 #include "cli/formats/ranks.h"
 
@@ -18,10 +18,10 @@
 #define NS_PER_S   1e9
 #define FIRST_ROOM 64
 
-/* Threshold in standard deviations; and standard deviations per median distance. */
+/* A rank is unusual FAR standard deviations off; one is MEDIAN_SIGMA median distances. */
 #define FAR	     5.0
 #define MEDIAN_SIGMA 1.4826
-/* Smaller distances, as a part of the median, are not reported. */
+/* Distances below this part of the median are not unusual. */
 #define FAR_SHARE 0.05
 /* With fewer ranks none is unusual. */
 #define USUAL_RANKS 4
@@ -76,7 +76,7 @@ bool ranks_is_mpi_library(const char *module)
 
 int ranks_node(struct ranks *ranks, const char *name, uint32_t *node)
 {
-	/* Search backwards, because the files of a node's ranks follow each other. */
+	/* Search backwards, because ranks of one node are added one after the other. */
 	for (uint32_t i = ranks->node_count; i-- > 0;)
 		if (!strcmp(ranks->nodes[i], name)) {
 			*node = i;
@@ -316,7 +316,7 @@ static void print_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEX
 			name, one->status, (double)one->duration_ns / NS_PER_S);
 }
 
-/* Killed by a signal that launchers send to all other ranks when one has failed. */
+/* Was it killed by a signal that launchers send to the other ranks when one has failed? */
 static bool was_killed(const struct ranks_one *one)
 {
 	return one->has_ended && (one->signal == SIGTERM || one->signal == SIGKILL);
@@ -357,7 +357,7 @@ static void print_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS
 		seconds(ranks, (double)ranks_work(one)), seconds(ranks, (double)ranks_in_mpi(one)));
 }
 
-/* Print ranks for which @is is true, one per line; the last line has the number of others. */
+/* Print line *@line of the ranks that @is selects, or subtract the number of their lines. */
 static bool print_ranks(const struct ranks *ranks, unsigned *line,
 	bool (*is)(const struct ranks_one *),
 	void (*print)(const struct ranks *, uint32_t, char[RANKS_TEXT_BYTES]), const char *more,
@@ -379,7 +379,7 @@ static bool print_ranks(const struct ranks *ranks, unsigned *line,
 	return true;
 }
 
-/* If some ranks failed, those killed by the launcher are only counted. */
+/* Print a line about killed ranks. If other ranks failed, killed ones are only counted. */
 static bool print_killed(const struct ranks *ranks, unsigned *line, char out[RANKS_TEXT_BYTES])
 {
 	uint32_t ended = count_ranks(ranks, was_killed);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the ranks of a job differ. For each function: its weight in the rank with least, in the rank
- * with most, and the mean. For each rank: its work, and its time inside MPI, where ranks with less
- * work wait for the others.
+ * How the ranks of a parallel job differ. A function has its minimum, maximum and mean weight over
+ * the ranks. A rank has its work, and its time inside MPI, where ranks with less work wait for the
+ * others.
  *
  * Time is inside MPI if the stack has a function of the MPI interface (MPI_Send, PMPI_Send,
  * Fortran's mpi_send_), or a function of an MPI library that the program calls. Weights are those
- * of the stacks drawn: on a CPU, unless waits are requested.
+ * of the stacks that the picture draws: on a CPU, unless waits are requested.
  *
  * Context: one thread.
  */
@@ -20,21 +20,24 @@
 
 struct ranks_one {
 	uint32_t number;
-	uint32_t node;		  /* index in ranks.nodes */
-	uint32_t status, signal;  /* how the rank ended */
-	bool has_ended;		  /* false: its end was not recorded, it may still run */
-	bool is_unusual;	  /* its work is far from the other ranks' */
-	uint64_t duration_ns;	  /* sampled time */
-	uint64_t cpu, cpu_in_mpi; /* weights; the second is part of the first */
+	uint32_t node;		 /* index in ranks.nodes */
+	uint32_t status, signal; /* how the rank ended */
+	/* false: its end was not recorded, so it may still run */
+	bool has_ended;
+	bool is_unusual;      /* its work is far from the other ranks' */
+	uint64_t duration_ns; /* sampled time */
+	/* weights; each *_in_mpi is a part of the weight before it */
+	uint64_t cpu, cpu_in_mpi;
 	uint64_t waits, waits_in_mpi;
 };
 
 /* A function over all ranks. A rank without the function counts as 0. */
 struct ranks_function {
-	uint64_t sum, least, most;	/* of its total weight per rank */
-	uint64_t self;			/* over all ranks */
-	uint32_t least_rank, most_rank; /* rank numbers; the lowest of equal ones */
-	uint32_t ranks;			/* ranks that have the function */
+	uint64_t sum, least, most; /* of its total weight per rank */
+	uint64_t self;		   /* over all ranks */
+	/* numbers of these ranks; of equal ranks, the lowest */
+	uint32_t least_rank, most_rank;
+	uint32_t ranks; /* ranks that have the function */
 };
 
 /* Statistics of one value per rank. */
@@ -47,10 +50,13 @@ struct ranks_range {
 struct ranks {
 	char **nodes; /* owned, like all pointers here */
 	uint32_t node_count, node_room;
-	struct ranks_one *one; /* sorted by number after ranks_finish() */
+	/* sorted by number after ranks_finish() */
+	struct ranks_one *one;
 	uint32_t count, room;
-	uint32_t size;		/* ranks that the job was started with; 0: unknown */
-	struct calltree *names; /* interns functions (name and module); frame N is function N */
+	/* ranks that the job was started with; 0: unknown */
+	uint32_t size;
+	/* interned functions (name and module); frame N is function N */
+	struct calltree *names;
 	struct ranks_function *function;
 	uint32_t function_room;
 	uint64_t period_ns;
@@ -83,14 +89,14 @@ void ranks_finish(struct ranks *ranks);
 bool ranks_find(const struct ranks *ranks, const struct calltree_frame *frame,
 	struct ranks_function *function);
 
-/* Mean weight per rank, and how far the maximum is above the mean: 0.25 is 25 %. */
+/* Return the mean weight per rank, and how far the maximum is above it: 0.25 is 25 %. */
 double ranks_mean(const struct ranks *ranks, const struct ranks_function *function);
 double ranks_imbalance(const struct ranks *ranks, const struct ranks_function *function);
 
 /* Can a maximum @most be chance, that is within 5 standard deviations of @mean? */
 bool ranks_is_chance(double mean, uint64_t most);
 
-/* CPU time outside MPI; time inside MPI, running and waiting. Weights. */
+/* Return a rank's weight on CPUs outside MPI, and inside MPI, both running and waiting. */
 static inline uint64_t ranks_work(const struct ranks_one *one)
 {
 	return one->cpu - one->cpu_in_mpi;
@@ -101,7 +107,7 @@ static inline uint64_t ranks_in_mpi(const struct ranks_one *one)
 	return one->cpu_in_mpi + one->waits_in_mpi;
 }
 
-/* Compute statistics of @figure over all ranks; there must be one. */
+/* Compute statistics of @figure over all ranks; there must be a rank. */
 struct ranks_range ranks_range(
 	const struct ranks *ranks, uint64_t (*figure)(const struct ranks_one *));
 

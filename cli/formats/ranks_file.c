@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Columns of numbers as protocol buffers, so that protoc can read the file. Frames and stacks are
- * columns of equal length; a stack's parent has a smaller number.
+ * The file is a protocol buffer, so that protoc can read it. Frames and stacks are columns of
+ * numbers of equal length. A stack's parent has a smaller number than the stack.
  */
 #include "cli/formats/ranks_file.h"
 
@@ -22,7 +22,8 @@ enum {
 	FILE_PERIOD = 5,
 	FILE_SIZE = 6,
 	FILE_TEXT = 7,
-	FILE_FRAME_NAME = 8, /* this and the following columns are consecutive */
+	/* from this one on, the columns must be consecutive, for put_columns() */
+	FILE_FRAME_NAME = 8,
 	FILE_FRAME_MODULE = 9,
 	FILE_FRAME_KIND = 10,
 	FILE_FRAME_FILE = 11,
@@ -47,7 +48,7 @@ enum {
 
 #define FIRST_ROOM 64
 
-/* The counts are within this many bytes: after the title and the names of job and node. */
+/* FILE_RANKS and FILE_ENDED are within the first bytes: after title, job and node. */
 #define BEGINNING_BYTES 4096
 
 bool ranks_file_is_name(const char *name)
@@ -192,7 +193,7 @@ static int end_texts(struct reading *reading)
 	return 0;
 }
 
-/* Each number of a packed list has one byte with bit 7 clear. */
+/* Count the numbers of a packed list: in the last byte of each, bit 7 is clear. */
 static uint32_t count_numbers(struct protobuf list)
 {
 	uint32_t count = 0;

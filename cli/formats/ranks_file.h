@@ -28,13 +28,14 @@ bool ranks_file_is_name(const char *name);
 #define RANKS_FILE_FIRST 0x0a
 #define RANKS_FILE_MAGIC "flamerun-ranks 1"
 
-/* Limits. WORK_MAX limits ranks * stacks, which bounds the time to count a file. */
+/* Limits. WORK_MAX limits ranks * stacks, and so the time to add up a file. */
 #define RANKS_FILE_RANKS_MAX  (1u << 16)
 #define RANKS_FILE_STACKS_MAX (1u << 23)
 #define RANKS_FILE_WORK_MAX   (1ull << 31)
 
 enum ranks_file_state {
-	RANK_BEGAN = 0, /* no end was recorded: it runs, or flamerun was killed */
+	/* no end was recorded: the rank runs, or flamerun was killed */
+	RANK_BEGAN = 0,
 	RANK_ENDED = 1,
 };
 
@@ -70,7 +71,8 @@ struct ranks_file {
 	uint32_t *parents, *frame_of; /* [stack]; stack 0 is the empty stack */
 	struct ranks_file_rank *ranks;
 	uint32_t text_count, frame_count, stack_count, rank_count;
-	struct bytes bytes; /* the file, into which all pointers point */
+	/* the file, into which all pointers point */
+	struct bytes bytes;
 };
 
 /*

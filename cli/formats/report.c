@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the tables of a report. Tables of modules and threads are tables of functions of a
- * transformed tree, in which frames are modules or threads are root frames.
+ * Make the tables of a report. Tables of modules and threads are made from transformed trees: in
+ * one, frames are modules; in the other, the outermost frames are threads.
  */
 #include "cli/formats/report.h"
 

@@ -31,8 +31,9 @@
 
 /* What `flamerun top` asks for; all zero: nothing. */
 struct report_request {
-	uint32_t limit;		     /* rows per table; 0: the format's default */
-	struct transform_matcher of; /* functions whose callers and callees are listed */
+	uint32_t limit; /* rows per table; 0: the format's default */
+	/* functions whose callers and callees are listed */
+	struct transform_matcher of;
 };
 
 struct report_thread {
@@ -44,9 +45,10 @@ struct report {
 	const struct picture_options *picture;
 	const struct report_request *request; /* NULL: for a file of a run */
 	const struct calltree *merged;	      /* coarse tree of all stacks */
-	const struct calltree *drawn;  /* the part of @merged that the picture shows; shares are of
-					* its weight */
-	struct ranking ranking;	       /* of @drawn, or with a request of the regrouped tree */
+	/* the part of @merged that the picture shows; shares are of its weight */
+	const struct calltree *drawn;
+	/* of @drawn or, with a request, of the tree in the shape that options ask for */
+	struct ranking ranking;
 	struct ranking_rows functions; /* by self */
 	struct ranking_rows path;
 	struct ranking module_ranking;
@@ -57,8 +59,9 @@ struct report {
 	uint64_t wait_kinds[PALETTE_WAITS]; /* by report_wait_kind() */
 	struct wait_site *waits;
 	size_t wait_count;
-	uint64_t idle;		  /* weight of waits of idle threads */
-	struct calltree *made[5]; /* owned trees that the fields above point into */
+	uint64_t idle; /* weight of waits of idle threads */
+	/* owned trees that the fields above point into */
+	struct calltree *made[5];
 };
 
 /*
@@ -69,7 +72,7 @@ int report_init(struct report *report, const struct calltree *tree,
 	const struct picture_options *picture, const struct report_request *request);
 void report_release(struct report *report);
 
-/* Returns the name of kind number @kind of waits, including "ready" and "unknown". */
+/* Returns the name of @kind, an index in wait_kinds[]; also "ready" and "unknown". */
 const char *report_wait_kind(unsigned kind);
 uint64_t report_waits(const struct report *report); /* of all kinds */
 

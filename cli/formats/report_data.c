@@ -48,7 +48,7 @@ static const char *kind_name(enum calltree_frame_kind kind)
 	return names[kind];
 }
 
-/* Find the variation of @row's shares between runs. */
+/* Find how @row's shares vary between runs. Returns false if this is unknown. */
 static bool find_spread(const struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_row *row, struct spread_shares *out)
 {
@@ -81,7 +81,7 @@ static void put_number(struct data_writer *w, const char *name, int64_t number, 
 		fputs("null,\n", w->out);
 }
 
-/* Write the first @limit rows. The caller of functions at the root has the name null. */
+/* Write the first @limit rows. The caller of a stack's outermost function has the name null. */
 static void put_rows(struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_rows *rows, uint32_t limit, const char *indent)
 {
@@ -362,7 +362,7 @@ static void end_line(struct data_writer *w)
 	fputs(w->report->picture->spread ? ",,\n" : "\n", w->out);
 }
 
-/* @of: the function, thread or process that the rows belong to. */
+/* Write rows of @table; @of is the function, thread or process that they belong to. */
 static void put_lines(struct data_writer *w, const char *table, const char *of,
 	const struct ranking *ranking, const struct ranking_rows *rows, uint32_t limit)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports for people: tables as wide as the terminal, and run.md. Names are shortened like labels.
+ * Reports for people: tables as wide as the terminal, and run.md. Long names are shortened.
  *
- * In Markdown, profile data is in fenced blocks, where only a line that begins with a fence has a
- * meaning; no table row begins with a name. A file that is too long is made again with fewer rows.
+ * In Markdown, profile data is in fenced blocks. Only a line that begins with a fence ends such a
+ * block, and no table row begins with a name. A file that is too long is made again with fewer
+ * rows.
  */
 #include "cli/formats/report.h"
 
@@ -21,8 +22,9 @@
 
 #define NS_PER_S 1e9
 
-#define TEXT_ROWS	 10
-#define TEXT_COLUMNS	 50 /* minimum width, however narrow the terminal is */
+#define TEXT_ROWS 10
+/* minimum width, however narrow the terminal is */
+#define TEXT_COLUMNS	 50
 #define MARKDOWN_ROWS	 10
 #define MARKDOWN_COLUMNS 100
 #define CALLER_ROWS	 5
@@ -38,7 +40,7 @@ struct text_writer {
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-/* Returns a character's columns, at least 1, so that the bytes of a line are bounded. */
+/* Returns a character's columns, at least 1, which limits the bytes of a line. */
 static double columns_of(const struct label_measure *measure, uint32_t c)
 {
 	bool is_wide = (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
@@ -69,7 +71,7 @@ static unsigned columns_left(const struct text_writer *w, unsigned used)
 	return columns > used + 8 ? columns - used : 8;
 }
 
-/* Write "main [program]"; the module only if there is room for both. */
+/* Write "main [program]" into the columns after @used. Both names may be shortened. */
 static void put_name(const struct text_writer *w, const struct calltree_frame *frame, unsigned used)
 {
 	unsigned room = columns_left(w, used), taken;
@@ -77,7 +79,7 @@ static void put_name(const struct text_writer *w, const struct calltree_frame *f
 
 	fit(name, frame->name, room, LABEL_SHORT);
 	taken = (unsigned)label_width_px(name, &terminal);
-	/* The module gets a third of the line, or what the name leaves. */
+	/* The module gets a third of the room, or the columns that the name leaves, if more. */
 	fit(module, module_text(raw, frame), room - taken > room / 3 ? room - taken : room / 3,
 		LABEL_TEXT);
 	taken = (unsigned)label_width_px(module, &terminal);
@@ -181,7 +183,7 @@ static void put_share_row(const struct text_writer *w, uint64_t weight, const ch
 	fprintf(w->out, "  %s\n", fit(fitted, name, columns_left(w, 21), LABEL_TEXT));
 }
 
-/* Thread names contain the process's number. */
+/* Write threads without their process, because thread names contain its number. */
 static void put_threads(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -284,7 +286,7 @@ static double rank_seconds(const struct text_writer *w, double weight)
 	return weight * (double)w->report->picture->period_ns / NS_PER_S;
 }
 
-/* If the maximum may be chance, no rank is named. */
+/* Write a function's weights over the ranks. If the maximum may be chance, name no rank. */
 static void put_rank_row(const struct text_writer *w, const struct ranking_row *row)
 {
 	const struct ranks *ranks = w->report->picture->ranks;
@@ -306,9 +308,9 @@ static void put_rank_row(const struct text_writer *w, const struct ranking_row *
 }
 
 /*
- * Returns how far the function's maximum is above its mean. Returns 0 if that may be chance, for
- * callers (whose self weight is small) and for MPI, because they have the excess of their callees
- * or of the ranks that they wait for.
+ * Returns how far the function's maximum is above its mean; 0 if that may be chance. Also 0 for a
+ * function with little self weight, as its excess is that of its callees, and for MPI, where ranks
+ * wait for others.
  */
 static double rank_excess(const struct text_writer *w, uint32_t at)
 {
@@ -326,8 +328,8 @@ static double rank_excess(const struct text_writer *w, uint32_t at)
 }
 
 /*
- * Write the functions with the largest excess that are not in the first rows. Work of a single rank
- * is little of the total, but all other ranks may wait for it.
+ * Write the functions with the largest excess that are not in the first rows. The work of a single
+ * rank is little of the total, but all other ranks may wait for this rank.
  */
 static void put_excess_rows(const struct text_writer *w)
 {
@@ -592,7 +594,7 @@ static int put_other_totals(const struct text_writer *w)
 	return error;
 }
 
-/* Write the callers of the first function: memcpy alone, for example, says little. */
+/* Write the callers of the first function, because a name such as memcpy says little. */
 static int put_callers(const struct text_writer *w)
 {
 	const struct report *report = w->report;

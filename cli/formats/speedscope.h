@@ -19,9 +19,10 @@
 #include "render/picture.h"
 
 /*
- * Write options->fine, or @tree if that is NULL (finished), in the times that are drawn: a profile
- * per thread, and one for weight without a thread. Functions have the file and line with most of
- * their weight; without a line, their file is the module. Returns 0, -errno of @out, or -ENOMEM.
+ * Write options->fine, or @tree if that is NULL; the tree is finished. Only the kinds of time that
+ * the picture draws are written: a profile per thread, and one for weight without a thread. A
+ * function has the file and line with most of its weight; without a line, its file is the module.
+ * Returns 0, -errno of @out, or -ENOMEM.
  */
 int speedscope_write(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);
@@ -33,7 +34,7 @@ int speedscope_write(
 /* Longer names are cut. */
 #define SPEEDSCOPE_NAME_BYTES 4096u
 
-/* First byte of such files; a stack with a strange name may begin with it, too. */
+/* First byte of such files; a folded stack may begin with it, too. */
 #define SPEEDSCOPE_FIRST '{'
 
 /* Is @file in this format? Needs the whole file. */

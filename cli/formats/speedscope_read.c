@@ -32,7 +32,7 @@ static const struct unit {
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* Larger sums are not exact in a picture. */
+/* Larger times are refused, because sums of them are not exact in a picture. */
 #define MOMENT_MAX 0x1p52
 
 /* The members of a profile, as ranges of the file. */
@@ -49,18 +49,22 @@ struct scope_reader {
 	struct json root;
 	uint32_t *frames; /* [number in the file] -> frame of the tree */
 	uint32_t frame_count;
-	uint32_t *stack; /* nodes on the current stack, and their numbers of frames in the file */
+	/* nodes on the current stack, and the file's numbers of their frames */
+	uint32_t *stack;
 	uint32_t *stack_frames;
 	uint32_t depth;
 	const struct unit *unit;
-	double base; /* smallest start value of all profiles, in the tree's unit */
+	/* smallest start value of all profiles, in the tree's unit */
+	double base;
 	/* Of the current profile: */
 	uint32_t thread;
-	double scale;	 /* tree's units per unit of the profile */
-	uint64_t moment; /* time up to which all weight was added */
-	uint64_t last;	 /* latest time of all profiles */
+	double scale; /* tree's units per unit of the profile */
+	/* time up to which all weight was added */
+	uint64_t moment;
+	uint64_t last; /* latest time of all profiles */
 	uint64_t weight;
-	uint32_t number, active; /* number of profiles so far; index of the one shown first */
+	/* profiles read so far; index of the profile that is shown first */
+	uint32_t number, active;
 	uint32_t left_out;
 };
 
@@ -205,7 +209,7 @@ static int find_moment(
 	return 0;
 }
 
-/* Add the time up to @moment to the current stack, in samples of at most 32 bits of weight. */
+/* Add the time up to @moment to the current stack. A sample's weight has at most 32 bits. */
 static void pass(struct scope_reader *reader, uint64_t moment)
 {
 	uint64_t left = moment - reader->moment;
@@ -304,7 +308,7 @@ static int read_event(struct scope_reader *reader, const struct json *event)
 	return 0;
 }
 
-/* Read an "evented" profile. Functions that are never left stay on the stack until its end. */
+/* Read an "evented" profile. A function that is never left stays on the stack to the end. */
 static int read_evented(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	struct json events, event;
@@ -381,7 +385,7 @@ static int for_profiles(struct scope_reader *reader,
 	return !error && more < 0 ? damaged(reader, profiles.at, "damaged profiles") : error;
 }
 
-/* Take the unit of the profile that is shown first, or of the last one. */
+/* Find the unit: of the profile that is shown first, or of the last if there are fewer. */
 static int find_shown(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	if (reader->number++ <= reader->active)

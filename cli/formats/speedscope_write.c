@@ -18,7 +18,8 @@
 struct scope_writer {
 	const struct picture_options *options;
 	struct timeline timeline;
-	uint64_t unit; /* value written for one unit of weight */
+	/* value written for one unit of weight */
+	uint64_t unit;
 	FILE *out;
 	int error;
 };
@@ -54,7 +55,7 @@ static void put_frames(struct scope_writer *w)
 	fputs("\n]}", w->out);
 }
 
-/* Write frames, outermost first. @path has room for the deepest stack. */
+/* Write the frames of @node's stack, outermost first. @path has room for the deepest stack. */
 static void put_stack(struct scope_writer *w, uint32_t node, uint32_t *path)
 {
 	const struct calltree *tree = w->timeline.tree;
@@ -70,7 +71,7 @@ static void put_stack(struct scope_writer *w, uint32_t node, uint32_t *path)
 	putc(']', w->out);
 }
 
-/* Returns the end of the consecutive shares from @at on that have one stack, with their weight. */
+/* Returns the end of the shares from @at on that have the stack of @at; *@weight is their sum. */
 static size_t end_of_stack(const struct timeline *timeline, size_t at, size_t end, uint64_t *weight)
 {
 	uint32_t node = timeline->shares[at].node;
@@ -107,7 +108,7 @@ static void put_profile(
 	fputs("]}", w->out);
 }
 
-/* Select the heaviest profile. Write at least one, because speedscope refuses files without. */
+/* Write all profiles, or an empty one, as speedscope needs one. Select the heaviest. */
 static void put_profiles(struct scope_writer *w, uint32_t *path)
 {
 	uint64_t weight, most = 0;

@@ -23,12 +23,14 @@ struct reader {
 	struct input_facts *facts;
 	struct svg_columns columns;
 	uint64_t nodes, frames, modules, threads, samples;
-	uint32_t *frame_of;   /* [file's frame] -> frame of the tree */
-	uint8_t *kind;	      /* [file's frame] */
-	uint32_t *node_frame; /* [file's node] -> file's frame; unset for the root */
-	uint32_t *parent;     /* [file's node] */
-	uint32_t *tree_node;  /* [file's node] -> node of the tree, or UNSET */
-	uint32_t *path;	      /* scratch space for the nodes of one stack */
+	uint32_t *frame_of; /* [file's frame] -> frame of the tree */
+	uint8_t *kind;	    /* [file's frame] */
+	/* [file's node] -> file's frame; unset for the root */
+	uint32_t *node_frame;
+	uint32_t *parent;    /* [file's node] */
+	uint32_t *tree_node; /* [file's node] -> node of the tree, or UNSET */
+	/* scratch space for the nodes of one stack */
+	uint32_t *path;
 };
 
 static int damaged(const struct reader *reader, const char *what)
@@ -205,7 +207,7 @@ static uint32_t child_of(const struct reader *reader, uint32_t parent, uint32_t 
 	return calltree_child(reader->tree, parent, reader->frame_of[frame]);
 }
 
-/* Undo the reversal of render/transform.c. */
+/* Returns the tree's node for @node of a picture that render/transform.c reversed. */
 static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 {
 	uint32_t tree_node = CALLTREE_ROOT, steps = 0;
@@ -219,7 +221,7 @@ static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 	return tree_node;
 }
 
-/* Returns @node's node in the tree. Unless reversed, its parents must have theirs. */
+/* Returns the tree's node for @node. Unless reversed, its parent's must be known. */
 static uint32_t find_node(struct reader *reader, uint32_t node)
 {
 	if (reader->tree_node[node] == UNSET)
@@ -231,7 +233,7 @@ static uint32_t find_node(struct reader *reader, uint32_t node)
 	return reader->tree_node[node];
 }
 
-/* Parents come before their children in the file. */
+/* Add the weights. Parents are before their children in the file, so they are known first. */
 static int position_nodes(struct reader *reader)
 {
 	struct protobuf *weights = &reader->columns.at[EMBED_NODE_WEIGHTS];
@@ -308,7 +310,7 @@ static int read_old_samples(struct reader *reader)
 	return error;
 }
 
-/* @last: [thread] -> node of the thread's previous sample, 0 at first. */
+/* Read sample @i. @last is [thread] -> node of the thread's previous sample, 0 at first. */
 static int read_sample(
 	struct reader *reader, uint64_t i, uint64_t tick_us, uint64_t *ticks, uint32_t *last)
 {
@@ -396,7 +398,7 @@ static int read_line(struct reader *reader, uint32_t frame, char *const *files, 
 		__builtin_add_overflow(*number, step, number) || *number < 0 ||
 		*number > UINT32_MAX)
 		return damaged(reader, "a line of no file or weight");
-	/* Missing in pictures from before waits were drawn. */
+	/* Older pictures lack this column; `waits` is 0 then. */
 	column_number(&columns[EMBED_LINE_WAITS], &line.waits);
 	line.file = files[file];
 	line.line = (uint32_t)*number;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read pictures that flamerun drew: rebuild the tree from the data that render/embed.h puts into
- * each SVG, so that a picture can serve as a profile. The tree is coarse; its table has the eight
- * heaviest lines of each function.
+ * each SVG, so that a picture can serve as a profile. Frames of the tree are functions without
+ * lines; a table has the eight heaviest lines of each function.
  *
  * Context: one thread.
  */
@@ -14,7 +14,7 @@
 #include "render/bytes.h"
 #include "render/calltree.h"
 
-/* First byte of XML; a stack of functions may begin with it, too. */
+/* First byte of XML; a folded stack may begin with it, too. */
 #define SVG_FIRST '<'
 
 /*

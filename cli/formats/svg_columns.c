@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Search for the data element in the text, which may be HTML and cannot be parsed as XML. */
+/* Search for the data element in the text of the file: it may be HTML, not well-formed XML. */
 #include "cli/formats/svg_columns.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define ELEMENT	      "metadata"
 #define PIECE_ELEMENT "piece"
 
-/* Version of the format in flamerun-svg(5), and the version that older pictures have. */
+/* Value of data-format, the version in flamerun-svg(5); data-version of older pictures. */
 #define FORMAT	    "1"
 #define OLD_VERSION "3"
 

@@ -12,9 +12,11 @@
 #define SVG_COLUMNS 64u
 
 struct svg_columns {
-	struct bytes data;		 /* inflated */
-	struct protobuf at[SVG_COLUMNS]; /* by enum embed_tag; empty if there is none */
-	bool is_old;			 /* from before version 1: other columns for samples */
+	struct bytes data; /* inflated */
+	/* [enum embed_tag] -> column; empty if there is none */
+	struct protobuf at[SVG_COLUMNS];
+	/* from before version 1, which has other columns for samples */
+	bool is_old;
 };
 
 /* Does @file have data of flamerun, of any version? */
@@ -33,8 +35,8 @@ bool column_number(struct protobuf *column, uint64_t *number);
 bool column_signed(struct protobuf *column, int64_t *number);
 
 /*
- * Returns number @i of @count numbers that are stored as planes of bytes. @count is not 0, and
- * column_has_planes() was true.
+ * Returns number @i of @count numbers that are stored as planes: first the lowest byte of each
+ * number, then the second byte. @count is not 0, and column_has_planes() was true.
  */
 uint32_t column_plane_number(const struct protobuf *column, uint64_t count, uint64_t i);
 bool column_has_planes(const struct protobuf *column, uint64_t count);

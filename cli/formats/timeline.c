@@ -41,7 +41,7 @@ int timeline_shares(const struct calltree *tree, struct timeline_share **shares,
 	return 0;
 }
 
-/* Compares shares whose node is a position in preorder. */
+/* Compares shares. sort_shares() has replaced their nodes by positions in preorder. */
 static int by_thread_and_time(const void *left, const void *right)
 {
 	const struct timeline_share *a = left, *b = right;

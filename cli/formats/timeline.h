@@ -53,7 +53,7 @@ void timeline_release(struct timeline *timeline);
 /* Returns the end of the shares of the thread that begins at @begin; *@weight is their sum. */
 size_t timeline_thread(const struct timeline *timeline, size_t begin, uint64_t *weight);
 
-/* Returns the name of the thread of share @begin, and its process's ("" if unknown). */
+/* Return the names of the thread ("[no thread]") and of the process ("") of share @begin. */
 const char *timeline_thread_name(const struct timeline *timeline, size_t begin);
 const char *timeline_process_name(const struct timeline *timeline, size_t begin);
 

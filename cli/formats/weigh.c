@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Weights of the ranks in a file. A stack's parent has a smaller number, so one backward pass
- * computes the totals. A function's total is the sum over the stacks in which it has no outer
- * occurrence; these stacks are found once per file, by a depth-first walk with a count per function
- * on the path.
+ * computes the totals. Recursion must count once, so a function's total is the sum over its
+ * outermost stacks. These are found once per file, by a depth-first walk that counts the
+ * occurrences of each function on the path.
  */
 #include "cli/formats/weigh.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks of a stack: its function does not occur above it; it waits; it is inside MPI. */
+/* Marks of a stack: its function is not among its callers; it waits; it is inside MPI. */
 enum {
 	OUTERMOST = 1,
 	WAITS = 2,
@@ -43,9 +43,9 @@ static int name_functions(struct weigh *weigh)
 /* ---- marking stacks -------------------------------------------------------------------------- */
 
 /*
- * Does @stack's frame enter MPI? An interface function that tail-calls leaves no frame; then an
- * inner function of the library is called by the program. If libc is the caller, it is a thread of
- * the library.
+ * Does @stack's frame enter MPI? An interface function that ends in a tail call leaves no frame.
+ * Then the program seems to call an inner function of the library, which enters MPI, too. If libc
+ * is the caller, it is the start of a thread of the library.
  */
 static bool enters_mpi(const struct ranks_file *file, uint32_t stack)
 {
@@ -74,8 +74,8 @@ static void mark_kinds(struct weigh *weigh)
 }
 
 /*
- * Walk depth first. @child and @sibling are [stack] -> first child and next sibling, 0 for none;
- * @open counts the occurrences of each function on the path.
+ * Walk depth first and mark outermost stacks. @child and @sibling are [stack] -> first child and
+ * next sibling, 0 for none; @open is [function] -> its occurrences on the path.
  */
 static void mark_outermost(struct weigh *weigh, uint32_t *child, uint32_t *sibling, uint32_t *open)
 {

@@ -19,15 +19,18 @@ struct weigh {
 	const struct ranks_file *file;
 	enum calltree_times times;
 	/* Results. */
-	uint64_t *self;			 /* [stack] -> weight of all ranks, in all times */
-	struct calltree *names;		 /* interns functions; frame N is function N */
+	/* [stack] -> weight of all ranks, running and waiting */
+	uint64_t *self;
+	/* interned functions; frame N is function N */
+	struct calltree *names;
 	struct ranks_function *function; /* [function] */
 	struct ranks_one *one;		 /* [rank]; their node is not set */
 	/* Private. */
 	uint32_t *function_of; /* [stack] */
 	uint8_t *marks;	       /* [stack] */
 	uint64_t *total;       /* [stack] -> weight in the current rank */
-	uint64_t *in_function; /* [function] -> total weight in the current rank */
+	/* [function] -> total weight in the current rank */
+	uint64_t *in_function;
 };
 
 /*
