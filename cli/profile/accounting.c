@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU time comes from the kernel's clocks; all else is counted in samples. Each process is compared
- * with what its parent was charged for it, the process that began last first. Each image reports
- * its own CPU time and its children's when it leaves; the rest of what a parent was charged is what
- * the kernel did after the children's last instructions. A rest that is too large for that contains
- * a program that was not sampled, and stays in the difference between due and recorded.
+ * An image is one program in a process: from fork or exec to its end or the next exec. CPU time
+ * comes from the kernel's clocks; all else is counted in samples.
+ *
+ * An image reports its own CPU time and its children's when it leaves. Processes are accounted for
+ * in reverse order of start, so children precede their parent. What the parent was charged beyond
+ * the children's reports is the kernel's work after their last instructions. If this remainder is
+ * too large, it contains a program that was not sampled, and stays in the difference between due
+ * and recorded.
  *
  * Images are joined to processes, and processes to parents, by pid and start time, because the
- * kernel reuses a pid only after a while; a fork by the number of the forking image.
+ * kernel reuses a pid only after a while. A forked image knows the number of the forking image.
  */
 #include "cli/profile/accounting.h"
 
@@ -23,8 +26,10 @@
 
 struct process {
 	uint32_t pid;
-	uint32_t first, count; /* its images in processes.images, in order of start */
-	uint32_t parent;       /* image that made it, or PROCESSES_NOBODY: not known */
+	/* index of its first image in processes.images, and number of its images */
+	uint32_t first, count;
+	/* image that made this process; PROCESSES_NOBODY: not known */
+	uint32_t parent;
 };
 
 struct processes {
@@ -33,7 +38,8 @@ struct processes {
 	uint32_t count;
 	uint32_t *images; /* sorted by pid, then start */
 	uint32_t image_count;
-	uint32_t *by_start;   /* indexes of processes; parents before children */
+	/* indices in `list` by start, so parents are before their children */
+	uint32_t *by_start;
 	uint32_t *process_of; /* image -> its process */
 };
 
@@ -55,7 +61,7 @@ static uint32_t processes_last(const struct processes *processes, const struct p
 	return processes->images[process->first + process->count - 1];
 }
 
-/* Did the process continue after @image, by exec or unsampled? The next image may not be known. */
+/* Did the process continue after @image, by exec or without being sampled? */
 static int processes_went_on(const struct profile_image *image)
 {
 	return image->left_by_exec || image->went_on;
@@ -159,7 +165,7 @@ static int processes_find(struct processes *out, struct flameprof_profile *profi
 {
 	size_t count;
 
-	/* Add images known only as parents now, so that image_count stays fixed. */
+	/* First add images that are known only as parents: image_count must stay fixed below. */
 	for (uint32_t i = 0; i < profile->image_count; i++)
 		if (profile_image_at(profile, i)->parent)
 			profile_image(profile, profile_image_at(profile, i)->parent);
@@ -191,19 +197,23 @@ static void processes_release(struct processes *processes)
 #define NS_PER_S 1000000000ULL
 #define NOBODY	 PROCESSES_NOBODY
 
-/* Upper limit of an exit: ten times the measured 0.04 ms of /bin/true and 0.1 us per 4 KiB page. */
+/* Upper limit of an exit: ten times the measured CPU time (0.04 ms, and 0.1 us per 4 KiB page). */
 #define EXIT_NS	    500000ULL
 #define EXIT_KIB_NS 250ULL
 #define EXIT_SPREAD 10
 
 /* The processes that one image made, except those that still run. */
 struct siblings {
-	uint32_t first_child;  /* index of a process, or NOBODY */
-	uint64_t below_ns;     /* ns that they and their descendants reported */
-	uint32_t exits;	       /* number of exits that below_ns does not include */
-	uint64_t kills;	       /* threads that were killed before their process reported */
-	bool is_mixed;	       /* their names differ */
-	bool holds_uninjected; /* some continued without the library */
+	uint32_t first_child; /* index of a process, or NOBODY */
+	/* ns of CPU time that these processes and their descendants reported */
+	uint64_t below_ns;
+	/* number of exits whose CPU time below_ns does not include */
+	uint32_t exits;
+	/* threads that were killed before their process reported */
+	uint64_t kills;
+	bool is_mixed; /* their names differ */
+	/* some process continued without the injected library */
+	bool holds_uninjected;
 };
 
 enum box {
@@ -219,21 +229,25 @@ struct accounts {
 	const struct accounting_child *child;
 	enum accounting_start start;
 	uint64_t period_ns;
-	uint64_t tick_ns; /* ns between the kernel's checks of timers */
+	/* ns between the kernel's checks of timers */
+	uint64_t tick_ns;
 	struct processes processes;
 	struct siblings *siblings; /* by image */
 	uint32_t *next_sibling;	   /* by process */
-	/* by process: charged to it or a descendant for unknown processes */
+	/* by process: ns charged to it or a descendant for unknown processes */
 	uint64_t *unexplained_ns;
-	uint64_t *weight;  /* by image: weight of its samples and credits */
+	/* by image: weight of its samples and credits */
+	uint64_t *weight;
 	uint64_t *sampled; /* by image: weight of its samples */
 	uint64_t *last_ns; /* by image: last time it was seen */
-	/* CPU time less than a sample; carried to the next image, so that short lives add up. */
+	/* [enum box] -> CPU time below one sample, carried to the next image: short lives add up */
 	uint64_t due_ns[BOX_COUNT];
-	/* charged to the child, or used by processes that still run */
+	/* ns charged to flamerun's child, or used by processes that still run */
 	uint64_t charged_ns;
-	uint64_t charged_unexplained_ns; /* part of charged_ns, for unknown processes */
-	uint64_t missing_ns; /* used by processes of which the waiting parent is unknown */
+	/* part of charged_ns, for unknown processes */
+	uint64_t charged_unexplained_ns;
+	/* ns used by processes whose parent is unknown */
+	uint64_t missing_ns;
 };
 
 static const struct profile_image *last_image_of(
@@ -266,7 +280,7 @@ static void sum_image_weights(struct accounts *accounts)
 	}
 }
 
-/* Credit @ns of image @index on @frame, or count it as paused. The remainder stays in @box. */
+/* Add @ns as samples of image @index on @frame, or as paused. due_ns[@box] keeps the remainder. */
 static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
@@ -300,8 +314,8 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns the CPU time of image @index from @start_ns on its clock that has neither samples nor a
- * known cause.
+ * Returns the CPU time of image @index, from @start_ns on its process's clock, that neither samples
+ * nor known causes explain.
  */
 static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, uint64_t start_ns)
 {
@@ -315,12 +329,12 @@ static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, 
 	return ns;
 }
 
-/* An image that used fewer periods than this may have no sample by chance. */
+/* By chance, an image that used less than this many sampling periods may have no sample. */
 #define SHORT_PERIODS 4
 
 /*
- * Sum up by cause why CPU time of image @index, which began at @covered_ns on its process's clock,
- * has no samples. Add the causes that only the end shows to those that collector and library saw.
+ * Add up, by cause, the CPU time without samples of image @index, which began at @covered_ns on its
+ * process's clock. Collector and library saw some causes; others show only at the image's end.
  */
 static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t covered_ns, bool is_exec)
 {
@@ -329,14 +343,14 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, remaining_ns;
 
 	/*
-	 * A traced image without samples used this time before the tracer attached, or tracing was
+	 * A traced image used its unexplained time before the tracer attached, or tracing was
 	 * refused.
 	 */
 	if (image->from_outside)
 		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
 						      : WIRE_UNSAMPLED_BEGINNING] =
 			unexplained_of(accounts, index, start_ns);
-	/* The collector cannot see who handles a signal, so it may have recorded this cause. */
+	/* The collector cannot see that another handler takes the signals, so this may be wrong. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
 	remaining_ns = unexplained_of(accounts, index, start_ns);
@@ -355,8 +369,8 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 }
 
 /*
- * Credit what image @at of @process used before it could be sampled, and later outside of its
- * threads.
+ * Add credit for CPU time of image @at of @process that no timer saw: before the image could be
+ * sampled, and later outside of its threads.
  */
 static void credit_image(struct accounts *accounts, const struct process *process, uint32_t at)
 {
@@ -375,7 +389,7 @@ static void credit_image(struct accounts *accounts, const struct process *proces
 			is_exec ? WIRE_FRAME_EXEC : WIRE_FRAME_UNSAMPLED, index,
 			image->start_cpu_ns - covered_ns,
 			accounts->start == ACCOUNTING_START_PAUSED && !image->parent);
-	/* An image that was killed did not report its threads' CPU time. */
+	/* A killed image did not report its threads' CPU time, so use its samples. */
 	if (!image->end_is_reported)
 		remaining_ns = difference(difference(image->end_cpu_ns, image->start_cpu_ns),
 			(accounts->weight[index] + image->unrecorded) * accounts->period_ns);
@@ -396,7 +410,7 @@ static uint64_t exit_limit_ns(uint64_t kib)
 }
 
 /*
- * Returns how many threads were killed with the process. The tracer's images have no such number.
+ * Returns how many threads were killed with the process; 1 for traced images, which have no number.
  */
 static uint64_t killed_threads(const struct profile_image *image)
 {
@@ -404,9 +418,9 @@ static uint64_t killed_threads(const struct profile_image *image)
 }
 
 /*
- * Upper limit of the CPU time of @threads killed threads that has no samples. A thread that runs on
- * loses the samples since the last tick and a part of a period. Several threads that sleep and wake
- * may each be missed by some ticks.
+ * Returns the upper limit of the CPU time without samples of @threads killed threads. A running
+ * thread loses its time since the last tick, and a part of a period. If several threads sleep and
+ * wake, ticks may miss some of them.
  */
 static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 {
@@ -417,8 +431,8 @@ static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 
 /*
  * Returns the CPU time of @process up to its last instruction. A killed process could not report
- * it, so use its samples; but if its last read clock exceeds them by more than an exit may take,
- * the process kept samples away, so use that clock.
+ * it, so use its samples. If its clock, when read last, was more than an exit and a kill above
+ * them, the process prevented samples, so use that clock.
  */
 static uint64_t used_ns(
 	const struct accounts *accounts, const struct process *process, uint64_t kib)
@@ -445,9 +459,9 @@ static bool is_child(const struct accounts *accounts, const struct process *proc
 }
 
 /*
- * Credit what a killed process used since the kernel last checked its threads' timers, at most @ns.
- * One thread used half a tick on average. Several used all that their exit did not take; an exit of
- * @kib is assumed to last as long as measured. Returns the credited ns.
+ * Add credit for the CPU time that a killed process used after the last check of its timers, at
+ * most @ns. One thread used half a tick on average. Several threads used all of @ns but the exit,
+ * which is assumed to take the measured time for @kib. Returns the credited ns.
  */
 static uint64_t credit_kill(
 	struct accounts *accounts, const struct process *process, uint64_t kib, uint64_t ns)
@@ -470,7 +484,7 @@ static uint64_t credit_kill(
 	return ns;
 }
 
-/* Credit the exits of the children of image @index, @ns in all. */
+/* Credit @ns of CPU time to the exits of the children of image @index. */
 static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib, uint64_t ns)
 {
 	const struct siblings *siblings = &accounts->siblings[index];
@@ -496,8 +510,8 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 }
 
 /*
- * Compare what image @index was charged for children with what they reported; credit the difference
- * (@remaining_ns) to their exits. Returns what is too much for that: it belongs to unknown
+ * Image @index was charged @remaining_ns more for its children than they reported. Credit this to
+ * their exits and return 0. If it is too much for exits, return it: it belongs to unknown
  * processes.
  */
 static uint64_t account_siblings(
@@ -514,9 +528,9 @@ static uint64_t account_siblings(
 }
 
 /*
- * Account for the children of a process's images, one image after the other. An image reports when
- * it leaves what was charged so far. @last is the kernel's report on process @number at its end;
- * NULL: only its images report. Adds the CPU time of all descendants to *@ns.
+ * Account for the children of a process's images, one image after the other. When an image leaves,
+ * it reports what the process was charged for children so far. @last is the kernel's report at the
+ * end of process @number; NULL: there is none. Adds the CPU time of all descendants to *@ns.
  */
 static void account_all_siblings(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
@@ -532,7 +546,9 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, remaining_ns;
 
-		/* The process's next image may wait for some of these children. */
+		/*
+		 * The next image may wait for some of these children, so waiting_ns is carried on.
+		 */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->end_is_reported)
@@ -556,7 +572,7 @@ static const char *name_of(const struct accounts *accounts, uint32_t number)
 	return image->exe[0] ? image->exe : image->comm;
 }
 
-/* Add process @number, whose descendants and itself used @ns, to its parent's children. */
+/* Add process @number to its parent's children. It and its descendants used @ns. */
 static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t ns)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -577,14 +593,16 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 		accounts->unexplained_ns[number];
 	if (image->end_is_reported)
 		return;
-	/* The exits of its descendants were not reported, so its parent was charged for them. */
+	/*
+	 * A killed process did not report its descendants' exits; its parent was charged for them.
+	 */
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;
 	siblings->is_mixed |= own->exits != 0;
 	siblings->holds_uninjected |= own->holds_uninjected;
 }
 
-/* Account for flamerun's own child, of which the kernel has reported all. */
+/* Account for flamerun's own child, for which the kernel has reported all CPU time. */
 static void account_child(struct accounts *accounts, uint32_t number)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -594,12 +612,12 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t siblings_ns = 0,
 		 remaining_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	/* It died of the sampling signal, so the library's handler was not installed. */
+	/* The sampling signal killed the child, so the library's handler was not installed. */
 	if (child->signal && child->signal == image->signal && !image->end_is_reported)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
-	/* Children that were not waited for. */
+	/* Add the children that were not waited for. */
 	if (siblings_ns > child->children_ns)
 		accounts->charged_ns += siblings_ns - child->children_ns;
 	if (processes_went_on(image) ||
@@ -661,8 +679,8 @@ static void account_all(struct accounts *accounts)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
 	/*
-	 * Charged time of unknown processes may be that of processes without a known parent: count
-	 * it once.
+	 * Time charged for unknown processes may be that of processes whose parent is unknown:
+	 * count it once.
 	 */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;

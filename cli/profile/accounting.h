@@ -27,12 +27,16 @@
 #include "libprof/profile/profile.h"
 
 struct accounting {
-	uint64_t due;      /* CPU time x rate; this and all others in samples */
-	uint64_t sampled;  /* weight of samples, overruns included */
+	/* CPU time x rate; this field and all others are in samples */
+	uint64_t due;
+	/* weight of samples, overruns included */
+	uint64_t sampled;
 	uint64_t overruns; /* part of sampled */
 	uint64_t credited;
-	uint64_t exec; /* CPU time of exec and the dynamic linker */
-	uint64_t exit; /* CPU time of the kernel after the last instruction */
+	/* CPU time of exec and the dynamic linker */
+	uint64_t exec;
+	/* CPU time of the kernel after the last instruction */
+	uint64_t exit;
 	uint64_t dropped;
 	uint64_t torn;
 	uint64_t paused;
@@ -44,27 +48,30 @@ enum accounting_start {
 	ACCOUNTING_START_IGNORED
 };
 
-/* What the kernel reported of flamerun's own child, which has ended. */
+/* What the kernel reported about flamerun's own child, which has ended. */
 struct accounting_child {
 	uint32_t pid;
-	uint64_t cpu_ns;      /* its CPU clock before it was waited for; 0: not known */
-	uint64_t children_ns; /* of descendants that were waited for */
-	uint64_t max_kib;     /* resident memory of the largest process */
-	uint32_t signal;      /* signal that killed it, 0: none */
+	/* ns on its CPU clock before it was waited for; 0: not known */
+	uint64_t cpu_ns;
+	/* ns of CPU time of descendants that were waited for */
+	uint64_t children_ns;
+	/* KiB of resident memory of the largest process */
+	uint64_t max_kib;
+	uint32_t signal; /* signal that killed it, 0: none */
 };
 
 /*
  * Follow each process through its execs, compute the CPU time of all (totals->cpu_ns), and add
- * credit for CPU time that no timer could see: "[exec]" before an exec'd image could be sampled,
- * "[exit]" after an image's last instruction, "[unsampled]" for forks and threads as they begin and
- * end. If @start is ACCOUNTING_START_PAUSED, such time before an image begins counts as paused; if
- * it is ACCOUNTING_START_IGNORED, no credit is added.
+ * credit: samples for CPU time that no timer could see. Their frames are "[exec]" before an exec'd
+ * image could be sampled, "[exit]" after an image's last instruction, "[unsampled]" for forks and
+ * threads as they begin and end. If @start is ACCOUNTING_START_PAUSED, such time before an image
+ * begins counts as paused; if it is ACCOUNTING_START_IGNORED, no credit is added.
  *
- * The amount is taken from the process's clock. Less than a sample is carried to the next image, so
- * that thousands of short processes add up. An exit is credited to the process if the kernel's sums
- * leave no choice, or to processes of one name that one parent waited for; otherwise to the parent
- * as "[exit of children]". A sum that is too large for exits contains a process that was not
- * sampled, and stays in the difference between due and recorded.
+ * The amount is taken from the process's clock. A remainder below one sample is carried to the next
+ * image, so that thousands of short processes add up. An exit is credited to the process if the
+ * kernel's sums leave no choice, or to processes of one name that one parent waited for; otherwise
+ * to the parent as "[exit of children]". A sum that is too large for exits contains a process that
+ * was not sampled, and stays in the difference between due and recorded.
  *
  * Call once, after everything was gathered. @child is borrowed; NULL while the child still runs.
  * Returns 0 or -ENOMEM.
@@ -72,7 +79,7 @@ struct accounting_child {
 int accounting_compute(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child);
 
-/* Returns the sum of all fields but `due` and `overruns`, to be compared with `due`. */
+/* Returns the sum of all fields except `due` and `overruns`, to be compared with `due`. */
 uint64_t accounting_total(const struct accounting *accounting);
 
 /* Fill @out from the profile's totals. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Name one frame's address; each address of each module is looked up once.
+ * Name the address of a frame; each address of each module is looked up once.
  *
  * Code without a name is shown by function, not by address: even stripped files keep .eh_frame,
- * whose entries give the start of the function, so [liblzma.so.5+0x15ae0] is one box however many
- * of its addresses were sampled. Only code without such an entry is shown by its own address.
+ * whose entries give the start of the function. So [liblzma.so.5+0x15ae0] is one box of the picture
+ * however many of its addresses were sampled. Only code without such an entry is shown by its own
+ * address.
  */
 #include "cli/profile/frame_namer.h"
 
@@ -28,8 +29,9 @@
 #include "render/array.h"
 #include "render/label.h"
 
-#define UNSET UINT32_MAX       /* instead of a tree frame or chain: none */
-#define MOVES (UINT32_MAX - 1) /* instead of a tree frame: depends on the time */
+#define UNSET UINT32_MAX /* no tree frame or chain */
+/* in place of a tree frame: the name depends on the sample's time */
+#define MOVES (UINT32_MAX - 1)
 
 #define HOLDER_BYTES 1000u
 
@@ -170,7 +172,7 @@ static int handle_of(struct frame_namer *namer, uint32_t index)
 	return namer->handles[index];
 }
 
-/* Append @frame to the chain in construction. Without memory has_failed is set. */
+/* Append @frame to the chain that is being made. If out of memory, set has_failed. */
 static void add_frame(struct frame_namer *namer, uint32_t frame)
 {
 	if (ARRAY_GROW(namer->frames, namer->frame_count, namer->frame_room, 1024))
@@ -179,7 +181,7 @@ static void add_frame(struct frame_namer *namer, uint32_t frame)
 		namer->frames[namer->frame_count++] = frame;
 }
 
-/* Append the frames inlined at an address except the last, which is returned. */
+/* Append the frames at an address to the chain, except the innermost, which is returned. */
 static uint32_t name_chain(
 	struct frame_namer *namer, const struct symbols_name *name, const char *module)
 {
@@ -224,9 +226,9 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 }
 
 /*
- * Name code that the program mapped from a file. The mapping's address in the file is found once.
- * If the file is no program or library, e.g. a memory file that a JIT compiler maps twice, the
- * module is emptied and UNSET is returned.
+ * Name code that the program mapped from a file. The mapping's bias (memory address less address in
+ * the file) is computed once. If the file is no program or library, e.g. a memory file that a JIT
+ * compiler maps twice, the module is emptied and UNSET is returned.
  */
 static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t frame)
 {
@@ -245,7 +247,7 @@ static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t 
 }
 
 /*
- * Name code in no module, sampled at @time_ns (or GENERATED_*). Returns MOVES if the time decides.
+ * Name code in no module at @time_ns (or GENERATED_*). Returns MOVES if the time decides its name.
  */
 static uint32_t name_jit(
 	struct frame_namer *namer, uint32_t image, uint64_t frame, uint64_t time_ns)
@@ -370,7 +372,7 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-/* A language's function that sleeps, whatever system call its runtime uses for it. */
+/* A language's function that sleeps, whatever system call the runtime uses to sleep. */
 #define SLEEPS "java.lang.Thread.sleep"
 
 /* Does profile node @node, of @image, wait in a language's sleep function? */
@@ -392,8 +394,8 @@ static bool is_asleep(struct frame_namer *namer, uint32_t image, uint32_t node)
 }
 
 /*
- * Name what profile node @node waits for, with the details that its program reported, if any, and
- * the holder (a function, without its arguments), if known.
+ * Name the wait of profile node @node, with details that its program reported, if any, and with
+ * @holder, the function that holds the lock (NULL: unknown; shown without arguments).
  */
 static uint32_t name_wait(
 	struct frame_namer *namer, uint32_t image, uint32_t node, const char *holder)
@@ -424,7 +426,7 @@ static uint32_t name_wait(
 	return calltree_frame(namer->tree, reported || holder ? text : name, kind, CALLTREE_WAIT);
 }
 
-/* Name a kernel function. Only some users may read the kernel's symbols. */
+/* Name a kernel function; "[kernel]" if the user may not read the kernel's symbols. */
 static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
 {
 	const char *name = NULL;
@@ -498,7 +500,7 @@ void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
 		origin = symbols_module_origin(namer->symbols, handle);
 		sources_add_module(sources, module_name(table, names_module(table, i)), &origin,
 			&namer->shares[handle]);
-		/* Other processes use the same handle; report it once. */
+		/* Modules of other processes may have this handle, too, so report it once. */
 		namer->shares[handle].weight = 0;
 	}
 	for (uint32_t i = 0; i < namer->profile->image_count; i++) {
@@ -589,9 +591,9 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
 }
 
 /*
- * A timer that expires in the kernel signals when the thread returns to user mode, just after the
- * system call instruction. A thread that was there by chance, on its way through user code, looks
- * equal; but this is one instruction.
+ * A timer that expires in the kernel raises its signal when the thread returns to user mode, just
+ * after the system call instruction. A thread that was sampled there in user code looks the same,
+ * but that is rare, because it is only one instruction.
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
 {
@@ -624,7 +626,7 @@ static int by_handle(const void *left, const void *right)
 #define IS_LEAF	     1u /* leaf of a stack of CPU time */
 #define IS_COLLECTED 2u
 
-/* Collect addresses in modules of @stack until a node marked in @marks. Returns how many. */
+/* Collect addresses of @stack in modules, up to a node marked IS_COLLECTED. Returns how many. */
 static uint32_t collect_addresses(struct frame_namer *namer, const struct profile_stack *stack,
 	uint8_t *marks, struct located *found)
 {
@@ -706,7 +708,7 @@ static void set_addresses(
 	}
 }
 
-/* Find out which of the @count at @found, all of one file, are leaves in system calls. */
+/* Find which of the @count entries at @found, all of one file, are leaves in system calls. */
 static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
 	const uint8_t *marks)
 {

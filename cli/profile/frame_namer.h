@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Name frames from symbol tables, debug information, perf maps, jitdumps, and functions that
- * programs reported. naming.c decides which frame stands above which.
+ * programs reported. naming.c decides which frames the tree has and which of them is whose caller.
  *
  * If debug information shows functions inlined at an address, the address becomes a chain of
- * frames: the function in memory, and above it each inlined function, with their lines. Lines are
- * read for all addresses of a module at once, before the first is named.
+ * frames: the function in memory, and as its callees the inlined functions, with their lines. Lines
+ * are read for all addresses of a module at once, before the first is named.
  */
 #ifndef CLI_PROFILE_FRAME_NAMER_H
 #define CLI_PROFILE_FRAME_NAMER_H
@@ -28,18 +28,24 @@ struct frame_namer {
 	struct calltree *tree;		   /* borrowed; frames are added to it */
 	struct symbols *symbols;	   /* owned */
 	const struct held_files *held;	   /* borrowed, may be NULL */
-	int64_t epoch_ns;		   /* CLOCK_REALTIME less CLOCK_MONOTONIC, now */
-	bool has_mapped;		   /* any module is WIRE_MODULE_MAPPED */
-	bool has_failed;		   /* no memory for chains */
-	int *handles;			   /* owned; module -> symbols handle, -1: not asked yet */
-	struct frame_namer_image *images;  /* owned; one per profile image */
-	uint32_t *chains;		   /* owned; profile node -> index of its chain in frames */
-	int32_t *calls;	 /* owned; profile node -> system call just before its address, or -1 */
-	uint8_t *passes; /* owned; profile node -> see frame_namer_passes() */
+	/* CLOCK_REALTIME less CLOCK_MONOTONIC, now */
+	int64_t epoch_ns;
+	bool has_mapped; /* any module is WIRE_MODULE_MAPPED */
+	bool has_failed; /* no memory for chains */
+	/* owned; module -> symbols handle, -1: not asked yet */
+	int *handles;
+	struct frame_namer_image *images; /* owned; one per profile image */
+	/* owned; profile node -> index of its chain in frames */
+	uint32_t *chains;
+	/* owned; [profile node] -> system call made just before its address, or -1 */
+	int32_t *calls;
+	/* owned; profile node -> see frame_namer_passes() */
+	uint8_t *passes;
 	/* Chains: each is its length, then that many tree frames, the function in memory first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
-	struct kernel_symbols *kernel; /* owned; NULL: not asked yet, or not available */
+	/* owned; NULL: not asked yet, or not available */
+	struct kernel_symbols *kernel;
 	bool has_asked_kernel;
 	/* Set by the caller: when the frame was sampled (CLOCK_MONOTONIC), or GENERATED_*. */
 	uint64_t time_ns;
@@ -56,8 +62,8 @@ int frame_namer_init(
 void frame_namer_release(struct frame_namer *namer);
 
 /*
- * Fetch missing symbols of the files in the stacks from debuginfod if @request asks for it, then
- * read the lines of all their addresses. Without memory there are no lines. Adds to *@report.
+ * Fetch missing symbols of the files in the stacks from debuginfod if @request asks for it. Then
+ * read the lines of all addresses in these files; no lines if out of memory. Adds to *@report.
  */
 void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
 	struct debuginfod_report *report);
@@ -98,9 +104,7 @@ static inline bool frame_namer_passes(const struct frame_namer *namer, uint32_t 
 	return namer->passes[node];
 }
 
-/*
- * Count @weight of samples with the leaf @node, which has been named; @is_named: with a real name.
- */
+/* Count @weight of samples with the leaf @node, which has been named; @is_named: by a real name. */
 void frame_namer_count(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight, bool is_named);
 

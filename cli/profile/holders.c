@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find holders in stacks with a WIRE_FRAME_HOLDER: count all functions, then look up each sample.
+ * Find lock holders in stacks with a WIRE_FRAME_HOLDER frame: first count the functions of all
+ * these stacks, then choose the holder for each sample.
  */
 #include "cli/profile/holders.h"
 
@@ -18,10 +19,10 @@
 
 #define SEEN_MAX (1u << 20)
 
-/* Instead of the holder's number: entry for all waiters. */
+/* In seen.thread, in place of the holder's number: the entry is for all waiters. */
 #define WAITERS UINT32_MAX
 
-/* Weight of a function for a lock: one that waits for it, or one below which a thread holds it. */
+/* Weight of a function for a lock: it waits for the lock, or is on the stack of a holder. */
 struct seen {
 	uint32_t image, lock, thread;
 	uint64_t weight;
@@ -46,8 +47,10 @@ struct holders {
 	uint8_t *has_run; /* by thread: ran while it held a lock */
 	struct seen *seen;
 	size_t seen_count, seen_room;
-	size_t sorted;		/* number of entries, from the first, that are sorted */
-	struct cpu_sample *cpu; /* of threads that ran with a lock; sorted by thread and time */
+	/* number of entries of `seen`, from the first, that are sorted */
+	size_t sorted;
+	/* of threads that ran while they held a lock; sorted by thread and time */
+	struct cpu_sample *cpu;
 	size_t cpu_count, cpu_room;
 	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
 };
@@ -113,7 +116,7 @@ static const struct calltree_frame *path_frame(const struct holders *holders, ui
 	return calltree_frame_at(holders->namer->tree, holders->path[at]);
 }
 
-/* Fill holders->path with the tree frames from @node to below @outside. Returns how many. */
+/* Fill holders->path with the frames from @node outwards to below @outside. Returns how many. */
 static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
 {
 	uint32_t root = profile_image_at(holders->profile, image)->root, count = 0, length;
@@ -128,7 +131,7 @@ static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node
 	return count;
 }
 
-/* Returns the program's function at path index @at; NULL for libc's, lock functions, no code. */
+/* Returns the function at path index @at; NULL if it is libc's, acquires locks or is no code. */
 static const char *program_function(const struct holders *holders, uint32_t at)
 {
 	const struct calltree_frame *frame = path_frame(holders, at);
@@ -191,8 +194,8 @@ static uint64_t weight_seen(
 }
 
 /*
- * Note the function that waits in stack @number for a lock. Without a lock function on the stack
- * the futex may be something other than a lock.
+ * Add the function that waits for a lock in stack @number. Without a lock function on the stack,
+ * ignore it, because the futex may be something other than a lock.
  */
 static void add_waiter(struct holders *holders, uint32_t number)
 {
@@ -289,8 +292,8 @@ static uint32_t find_running(const struct holders *holders, uint32_t thread, uin
 
 /*
  * Fill holders->path with the stack of the holder of the lock that sample @number waits for, and
- * *@of with lock and thread. Returns the number of frames, or 0 if it waits for no lock or the
- * holder is not known.
+ * *@of with lock and thread. Returns the number of frames, or 0 if the sample waits for no lock or
+ * the holder is not known.
  */
 static uint32_t find_holder(struct holders *holders, uint64_t number, struct seen *of)
 {
@@ -323,7 +326,7 @@ static const char *find_taker(const struct holders *holders, const struct seen *
 	return NULL;
 }
 
-/* Count each function of the path once, even if it recurses. */
+/* Count each function of the path once, even if the function is recursive. */
 static void add_holder(struct holders *holders, const struct seen *of, uint32_t frames)
 {
 	add_seen(holders, of, NULL);

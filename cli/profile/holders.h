@@ -50,9 +50,9 @@ bool holders_is_libc(const struct calltree_frame *frame);
 bool holders_takes_locks(const struct calltree_frame *frame);
 
 /*
- * Find the holder in @name, a leaf's. Returns its start in @name and its length in *@bytes, or NULL
- * if there is none. *@stem, if not NULL, is set to the length of the text before ": held by" or ",
- * held by".
+ * Find the holder in @name, the name of a leaf. Returns the holder's start in @name and its length
+ * in *@bytes, or NULL if there is none. *@stem, if not NULL, is set to the length of the text
+ * before ": held by" or ", held by".
  */
 #define HOLDERS_WORDS "held by "
 const char *holders_in_name(const char *name, size_t *bytes, size_t *stem);

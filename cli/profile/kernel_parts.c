@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel stacks sorted by the path of their user stacks. The next stack is chosen by advancing
- * through the total weight by the golden section, so that in any number of consecutive samples each
- * stack has its share, give or take one or two.
+ * Kernel stacks are sorted by the path (hash) of their user stacks. Each choice of a stack advances
+ * by the golden section through the total weight of the path's kernel stacks. So in any number of
+ * consecutive samples, each stack has its share, plus or minus one or two samples.
  */
 #include "cli/profile/kernel_parts.h"
 
@@ -16,12 +16,14 @@
 struct part {
 	uint64_t path;
 	uint64_t weight;
-	double turn; /* position in the path's weight, 0 to 1; valid in the path's first part */
+	/* position in the path's weight, 0 to 1; used in the path's first part only */
+	double turn;
 	uint32_t stack;
 };
 
 struct kernel_parts {
-	struct part *list; /* owned; sorted by path after kernel_parts_finish() */
+	/* owned; sorted by path after kernel_parts_finish() */
+	struct part *list;
 	size_t count, room;
 };
 
@@ -62,7 +64,7 @@ void kernel_parts_finish(struct kernel_parts *parts)
 		qsort(parts->list, parts->count, sizeof(*parts->list), by_path);
 }
 
-/* Returns the index of the first part of @path, or where it would be. */
+/* Returns the index of the first part of @path, or the index to insert such a part at. */
 static size_t find(const struct kernel_parts *parts, uint64_t path)
 {
 	size_t from = 0, to = parts->count;

@@ -24,7 +24,7 @@ void kernel_parts_free(struct kernel_parts *parts); /* NULL is fine */
  */
 int kernel_parts_add(struct kernel_parts *parts, uint64_t path, uint32_t stack, uint64_t weight);
 
-/* Sort; call after the last kernel_parts_add(). */
+/* Sort the stacks, after the last kernel_parts_add() and before kernel_parts_next(). */
 void kernel_parts_finish(struct kernel_parts *parts);
 
 /*

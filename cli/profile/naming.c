@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build the tree: decide which frame stands above which. Profile nodes are added outermost first,
- * and each tree node is remembered for its profile node. frame_namer.c names the frames.
+ * Build the tree: decide which frames it has and which of them is whose caller. Profile nodes are
+ * added outermost first, and the tree node of each is remembered. frame_namer.c names the frames.
  */
 #include "cli/profile/naming.h"
 
@@ -19,10 +19,12 @@
 #include "cli/symbols/generated.h"
 #include "libprof/fnv.h"
 
-#define UNSET  UINT32_MAX	/* instead of a tree node: none, or none yet */
-#define MOVES  (UINT32_MAX - 1) /* instead of a tree node: depends on the sample's time */
-#define INSIDE (UINT32_MAX - 2) /* instead of a tree node: kernel frames differ per sample */
-/* Weight without a time is added in this many parts, so that it is divided among kernel stacks. */
+#define UNSET UINT32_MAX /* no tree node, or none yet */
+/* in place of a tree node: the node depends on the sample's time */
+#define MOVES (UINT32_MAX - 1)
+/* in place of a tree node: kernel frames differ per sample */
+#define INSIDE (UINT32_MAX - 2)
+/* Kernel time without samples is added in so many parts, to divide it among kernel stacks. */
 #define INSIDE_PARTS 64u
 
 /* The frame between a process and a stack that did not reach its root. */
@@ -37,7 +39,8 @@ struct naming {
 	struct flameprof_profile *profile;
 	struct calltree *tree;
 	struct frame_namer namer;
-	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
+	/* [profile image] -> tree node that is the parent of its stacks */
+	uint32_t *process_nodes;
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
 	/* profile stack -> tree node; UNSET: of the other kind of time */
 	uint32_t *stacks;
@@ -45,9 +48,11 @@ struct naming {
 	uint64_t *untimed;
 	struct holders *holders;     /* holders of locks; NULL: none is known */
 	struct kernel_parts *kernel; /* NULL: no kernel stacks */
-	const char *holder;	     /* of the sample that is being added; NULL: not known */
+	/* holder of the lock that the current sample waits for; NULL: not known */
+	const char *holder;
 	bool is_machine;
-	bool shows_native; /* show native frames that run language frames */
+	/* show the interpreter's native frames, too, not only language frames */
+	bool shows_native;
 };
 
 static const char *image_name(const struct profile_image *image)
@@ -80,7 +85,7 @@ static uint64_t frame_of(const struct naming *naming, uint32_t node)
 	return profile_node_frame(profile_node_at(naming->profile, node));
 }
 
-/* Is @node in the injected library? Such a frame is a wrapper that the program did not ask for. */
+/* Is @node in the injected library? It is a wrapper that the program does not know of. */
 static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
 	const struct names *table = &naming->profile->names;
@@ -121,8 +126,9 @@ static bool is_language(const struct naming *naming, uint32_t node)
 }
 
 /*
- * Is @node hidden because language frames stand for it? These are the last of the @n frames of
- * @path, which @node called. Code generated to carry a name (CPython's -X perf) is hidden as well.
+ * Is native frame @node hidden because language frames show its work? They are the last of the @n
+ * frames of @path, the callees of @node. Code generated to carry a name (CPython's -X perf) is
+ * hidden as well.
  */
 static bool is_replaced(
 	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)
@@ -135,11 +141,11 @@ static bool is_replaced(
 }
 
 /*
- * Returns the tree node of a stack's leaf. Leaves out the library's wrappers and libc's functions
- * that only make system calls for others. Climbs to the first node that is in the tree, then adds
- * nodes downwards. If namer has a time, nodes of other samples are not used, and new ones not
- * remembered. Nodes that language frames replace are not remembered, because elsewhere they may be
- * shown.
+ * Returns the tree node of @stack's leaf: climbs to the first profile node that has a tree node,
+ * then adds tree nodes downwards. Leaves out the library's wrappers, and libc's functions that only
+ * make system calls for others. If namer.time_ns is set, names may depend on the time, so nodes[]
+ * is not used or filled. Nodes that language frames replace are not filled in, either, because
+ * other stacks may show them.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -183,7 +189,7 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 	}
 }
 
-/* Is @stack credit without a stack, of the image or of a thread's beginning? */
+/* Is @stack credited time without a stack, of the image or of a thread's beginning? */
 static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
 {
 	return stack->kind == WIRE_KIND_CREDIT &&
@@ -232,7 +238,7 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 
 /*
  * Hash the names of @stack's native frames. Language frames are left out, because a kernel stack
- * has the interpreter's frames instead. Names are used, because one file may be two modules.
+ * has the interpreter's frames instead. Names, not addresses, because one file may be two modules.
  */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
@@ -277,7 +283,7 @@ static void add_kernel_stacks(struct naming *naming)
 		kernel_parts_finish(naming->kernel);
 }
 
-/* Add the kernel frames of @kernel_stack above @node. */
+/* Add the kernel frames of @kernel_stack as callees of @node. Returns the innermost one. */
 static uint32_t kernel_node(struct naming *naming, uint32_t image,
 	const struct profile_stack *kernel_stack, uint32_t node)
 {
@@ -291,10 +297,7 @@ static uint32_t kernel_node(struct naming *naming, uint32_t image,
 	return node;
 }
 
-/*
- * Returns the node of a sample in the kernel: recorded frames, else the system call, else
- * "[kernel]".
- */
+/* Returns the node of a sample in the kernel: of recorded frames, the system call or "[kernel]". */
 static uint32_t inside_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack),
@@ -337,7 +340,7 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	if (is_in_kernel(naming, stack))
 		return inside_node(naming, stack);
 	node = tree_node(naming, image, stack, prefix_of(stack));
-	/* The cost of the library's own code is shown. */
+	/* Show a leaf in the injected library, because the time that it costs must be visible. */
 	if (is_ours(naming, image, stack->node))
 		node = frame_namer_child(&naming->namer, image, stack->node, node);
 	return frame_namer_in_kernel(&naming->namer, stack->node, node);
@@ -429,9 +432,7 @@ static void add_weights(struct naming *naming)
 	}
 }
 
-/*
- * Add weight that no sample stands for: generated code at its last address, kernel time in parts.
- */
+/* Add weight that is in no sample: generated code by its last name, kernel time in parts. */
 static void add_untimed(struct naming *naming)
 {
 	naming->namer.time_ns = GENERATED_AT_LAST;

@@ -17,8 +17,9 @@
 struct held_files;
 
 struct naming_report {
-	uint32_t processes;	/* sampled or otherwise known */
-	struct sources sources; /* origins of names; sources_release() after use */
+	uint32_t processes; /* sampled or otherwise known */
+	/* origins of names; sources_release() after use */
+	struct sources sources;
 	struct debuginfod_report fetched;
 };
 
@@ -29,12 +30,16 @@ struct naming_request {
 	/* path from which the run's program can always be read; borrowed, or NULL */
 	const char *program;
 	const struct held_files *held; /* files of modules; borrowed, or NULL */
-	bool is_machine;	 /* use time that virtual machines reported, not that of clocks */
-	bool shows_native;	 /* show the native frames that run language frames */
+	/* use time that virtual machines reported, not that of clocks */
+	bool is_machine;
+	/* show the interpreter's native frames, too, not only language frames */
+	bool shows_native;
 	enum demangle_style demangle;
-	bool fetches;		 /* ask debuginfod servers for missing symbols */
+	/* ask debuginfod servers for missing symbols */
+	bool fetches;
 	void (*on_fetch)(unsigned files); /* called before fetching; may be NULL */
-	bool (*is_hurried)(void); /* polled: true skips slow steps; may be NULL */
+	/* called often: if it returns true, slow steps are skipped; may be NULL */
+	bool (*is_hurried)(void);
 };
 
 /*

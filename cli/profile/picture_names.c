@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and splitting of names that are not symbols, and the list of marks. Programs choose the
- * time of a mark; one before the first sample is moved to the first sample.
+ * Make and split names that are not symbols, and list marks. A program chooses the time of its
+ * mark; a mark before the first sample is moved to the first sample.
  */
 #include "cli/profile/picture_names.h"
 

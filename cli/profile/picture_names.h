@@ -35,7 +35,7 @@ char *replaced_name(char *out, size_t size, const char *file);
 /* Returns the file in @name if replaced_name() made it, and its length in *@bytes; else NULL. */
 const char *replaced_name_file(const char *name, size_t *bytes);
 
-/* Write CALLTREE_BUILD_ID and the build-id, the file of unnamed code; "" if @bytes is 0. */
+/* Write CALLTREE_BUILD_ID and the build-id, as the "file" of unnamed code; "" if @bytes is 0. */
 #define PICTURE_BUILD_ID_BYTES 144
 void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id, size_t bytes);
 
@@ -54,10 +54,11 @@ enum calltree_frame_kind picture_names_kind(
 
 /* Weights of special stacks. */
 struct special_weights {
-	uint64_t unnamed;    /* ends in code without a name */
-	uint64_t kernel;     /* ends in the kernel */
+	uint64_t unnamed;	   /* ends in code without a name */
+	uint64_t kernel;	   /* ends in the kernel */
 	uint64_t kernel_functions; /* part of `kernel` with function names */
-	uint64_t unsampled;  /* ends in "[unsampled]" or "[unsampled: NAME]" */
+	/* ends in "[unsampled]" or "[unsampled: NAME]" */
+	uint64_t unsampled;
 	uint64_t incomplete; /* outermost frames missing */
 };
 

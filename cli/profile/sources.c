@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows in words, from which a user sees how to get missing names and which files named the code.
+ * Print rows in words, so that a user sees which files named the code and how to get missing names.
  */
 #include "cli/profile/sources.h"
 

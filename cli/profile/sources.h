@@ -29,7 +29,7 @@ struct sources {
 	size_t count, room;
 };
 
-/* Add the row of the file that pictures call @name. Rows without weight, or memory, are dropped. */
+/* Add a row for the file called @name in pictures; none without weight or if out of memory. */
 void sources_add_module(struct sources *sources, const char *name,
 	const struct symbols_origin *origin, const struct sources_share *share);
 

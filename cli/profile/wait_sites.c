@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Waits of one name below one function are one place, wherever they are in the tree.
- */
+/* Waits with one name and one waiting function are one place, wherever they are in the tree. */
 #include "cli/profile/wait_sites.h"
 
 #include <stdbool.h>
@@ -48,7 +46,7 @@ struct wait_site wait_site_of(const struct calltree *tree, uint32_t node)
 
 	if (!function)
 		function = "";
-	/* Only a forged file has such a leaf. */
+	/* Only a forged file has a leaf without brackets. */
 	if (length < 2 || leaf[0] != '[' || leaf[stem] != ']')
 		return (struct wait_site){leaf, function, kind, "", (int)length, 0, at->self};
 	holder = holders_in_name(leaf, &bytes, &stem);

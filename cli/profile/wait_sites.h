@@ -10,12 +10,11 @@
 
 #include "render/calltree.h"
 
-/*
- * A function, and what it waits for. Texts are the tree's; those with a length are not terminated.
- */
+/* A function and its wait. Texts are the tree's; texts with a length are not NUL-terminated. */
 struct wait_site {
 	const char *leaf, *function;
-	const char *kind;   /* kind of wait, as the module of CALLTREE_WAIT */
+	/* kind of wait, as the module of CALLTREE_WAIT */
+	const char *kind;
 	const char *holder; /* function that holds it; "": not known */
 	int leaf_bytes, holder_bytes;
 	uint64_t weight;
@@ -23,7 +22,8 @@ struct wait_site {
 
 /*
  * Returns the place of @node, a waiting leaf of @tree. `leaf` is the name without its brackets.
- * `function` is the innermost one that does not itself exist to wait or lock for its callers.
+ * `function` is the innermost function that is not of libc or for locking, or a language's
+ * function.
  */
 struct wait_site wait_site_of(const struct calltree *tree, uint32_t node);
 
@@ -38,10 +38,9 @@ size_t wait_sites_merge(
 	struct wait_site *places, size_t count, int (*order)(const void *, const void *));
 
 /*
- * Find the places of @tree (functions whole, idle threads folded) that wait for something known:
- * one per function and what it waits for, by descending weight. Waits of idle threads are left out;
- * their weight is in *@idle. Returns an array from malloc and its length in *@count, or NULL
- * without memory.
+ * Find the places of @tree (functions whole, idle threads folded) with a known wait: one per
+ * function and wait, by descending weight. Waits of idle threads are left out; their weight is in
+ * *@idle. Returns an array from malloc and its length in *@count, or NULL without memory.
  */
 struct wait_site *wait_sites_find(const struct calltree *tree, size_t *count, uint64_t *idle);
 
