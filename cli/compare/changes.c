@@ -50,7 +50,7 @@ static void add_change(struct changes *changes, uint32_t function, bool is_self,
 			(struct change){.function = function, .is_self = is_self, .shift = shift};
 }
 
-/* Is self weight equal to total weight, but for rounding? Such a function is tested once. */
+/* Is self weight equal to total weight, except for rounding? Such a function is tested once. */
 static bool is_leaf(const struct sides *sides, uint32_t function)
 {
 	size_t first = (size_t)function * sides->runs;
@@ -61,7 +61,7 @@ static bool is_leaf(const struct sides *sides, uint32_t function)
 	return true;
 }
 
-/* Test the program's CPU time as measured. Find the change common to all, from the factors. */
+/* Test the program's CPU time. Compute the change that all functions have in common. */
 static void find_program(struct changes *changes)
 {
 	const struct sides *sides = changes->sides;
@@ -102,7 +102,7 @@ static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 		.one_run_dispersion = sides_dispersion(sides, is_self)};
 }
 
-/* Test functions by self weight, or by total weight without leaves. Returns 0 or -ENOMEM. */
+/* Test all functions by self weight, else all but leaf functions by total. Returns 0 or -ENOMEM. */
 static int find_shifts_of(
 	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
 {
@@ -202,9 +202,7 @@ static int test_all(struct changes *changes)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/*
- * Changes of weight from old to new, in samples per run. A position is a node's index in preorder.
- */
+/* Changes of weight, in samples per run. A position is the index of a node in preorder. */
 struct explaining {
 	const struct ranking *ranking;
 	/* [position] -> change of the stacks that end at this node */
@@ -340,7 +338,7 @@ static double magnitude_of(const struct change *change)
 	return floor(log(fabs(change->shift.change)) / log1p(NEARLY));
 }
 
-/* Sort significant changes first. Of these, the program is last: it must not explain functions. */
+/* Sort significant changes first. The program is last of these, so it explains no function. */
 static int by_magnitude(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
@@ -420,7 +418,7 @@ static int name_changes(struct changes *changes)
 	return error;
 }
 
-/* Set of_function[] to each function's first change: by_points() put the important ones first. */
+/* Set of_function[] to each function's first change: the most important one, by by_points(). */
 static int index_functions(struct changes *changes)
 {
 	size_t functions = changes->sides->ranking.functions;

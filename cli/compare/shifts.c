@@ -28,10 +28,7 @@
 #define FACTOR_PART    0.25
 #define CAP_ROUNDS     8
 
-/*
- * Minimum number of functions: of two that move apart, either may have changed; of three, two
- * agree.
- */
+/* Minimum for a factor: of two functions that move apart, either changed; of three, two agree. */
 #define FACTOR_FUNCTIONS 3
 
 /*
@@ -58,9 +55,7 @@
  */
 #define PRIOR_TIMES 4.0
 
-/*
- * Minimum, as a part of the usual variance: counts that are equal by chance have a variance of 0.
- */
+/* Minimum, as a part of the usual variance: counts that are equal by chance would give 0. */
 #define LEAST_VARIANCE 1e-5
 
 /* ---- sums and medians ------------------------------------------------------------------------ */
@@ -95,7 +90,7 @@ static double weighted_median(struct ratio *ratios, size_t count)
 	return 0;
 }
 
-/* Lower weights to FACTOR_PART of their sum. In some rounds, as the sum falls with the weights. */
+/* Lower weights to FACTOR_PART of their sum. Each round lowers the sum, so there are several. */
 static void cap_weights(struct ratio *ratios, size_t count)
 {
 	for (int round = 0; round < CAP_ROUNDS; round++) {
@@ -375,9 +370,7 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/*
- * Variances of the tested functions at one floor; mean and variance (spread) of their logarithms.
- */
+/* Variances of tested functions at one floor; mean and variance (spread) of their logarithms. */
 struct variances {
 	double *at;
 	size_t count;
@@ -444,8 +437,8 @@ static int find_floor(const struct shift_counts *counts, const struct shift *shi
 }
 
 /*
- * Estimate the trend's scale and prior degrees of freedom as in Smyth, section 6.2: the spread of
- * the log variances beyond that of so few degrees of freedom is the functions' true difference.
+ * Estimate the trend's scale and prior degrees of freedom as in Smyth, section 6.2. With few
+ * degrees of freedom, log variances spread by chance; the excess is how functions truly differ.
  */
 static void fit_prior(const struct variances *variances, struct shift_trend *trend)
 {
@@ -628,9 +621,7 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 	*high = shift->change + half;
 }
 
-/*
- * Both tails of the quantile for shift_detectable(): half of this is the chance to miss a change.
- */
+/* Twice the chance that a comparison misses a change of the size shift_detectable(). */
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,

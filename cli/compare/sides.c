@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * merge_add() puts a root frame below each file's stacks. Then join() makes one tree of the stacks
+ * merge_add() gives the stacks of each file a root frame. Then join() makes one tree of the stacks
  * without these root frames, under names that both versions have. A sample's thread is the number
  * of its run there, because filters and other passes keep threads.
  *
@@ -28,7 +28,7 @@
 /* A function with a larger share of the program is split: each of its stacks is a part. */
 #define PART_SHARE 0.1
 
-/* Variance of counts relative to Poisson, for single runs: measured on equal runs of a compiler. */
+/* Variance of counts relative to Poisson for one run per side, measured on a compiler. */
 #define SELF_DISPERSION	 2.0
 #define TOTAL_DISPERSION 8.0
 
@@ -131,10 +131,7 @@ static int read_files(struct sides *sides, const struct options *options,
 		*period_ns += sides->grains[run] / files->runs;
 	for (unsigned run = 0; run < files->runs; run++)
 		sides->grains[run] = sides->grains[run] > 0 ? sides->grains[run] / *period_ns : 1;
-	/*
-	 * Clear what a comparison does not need, so that merge_end() does not report it as left
-	 * out.
-	 */
+	/* A comparison needs no times and marks, so merge_end() must not report their loss. */
 	merge.had_times = false;
 	merge.marks = 0;
 	if (!error)
@@ -190,14 +187,14 @@ enum {
 	ON_OLD = 1,
 	ON_NEW = 2,
 	ON_BOTH = 3,
-	/* module is the same file on both sides: compare addresses */
+	/* the module is the same file on both sides, so addresses are comparable */
 	HAS_ADDRESSES = 4
 };
 
 struct joining {
 	struct sides *sides;
 	const struct calltree *from; /* the merged input */
-	/* its samples' thread is the run; false: it has a root frame per run */
+	/* true: a sample's thread is its run; false: `from` has a root frame per run */
 	bool has_samples;
 	uint32_t *run;	       /* [node], if there are root frames */
 	uint32_t *joined_node; /* [node] -> node of the joined tree */

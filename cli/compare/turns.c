@@ -33,7 +33,8 @@ struct series {
 
 struct turn {
 	unsigned side;
-	unsigned number; /* of its side's kind, from 1 */
+	/* number among the runs or warm-ups of its side, from 1 */
+	unsigned number;
 	bool is_warmup;
 	size_t file; /* index of its profile and figures */
 	int status;
@@ -63,7 +64,9 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* Use /dev/null: output would repeat in each run, and there is only one input for all runs. */
+/*
+ * Connect stdin and stdout to /dev/null: the output would repeat, and the input can be read once.
+ */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -282,10 +285,7 @@ void turns_release(struct turns *turns)
 		munmap(turns->figures, turns->figures_bytes);
 	if (turns->folder[0])
 		rmdir(turns->folder);
-	/*
-	 * Unblock signals last, as a pending signal ends this process: the files are removed by
-	 * now.
-	 */
+	/* Unblock signals after removing the files, because a pending signal ends this process. */
 	if (turns->holds_signals) {
 		sigaction(SIGCHLD, &turns->child_action, NULL);
 		pthread_sigmask(SIG_SETMASK, &turns->mask, NULL);

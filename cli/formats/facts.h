@@ -40,7 +40,7 @@ struct input_sum {
 struct input_request {
 	/* name of the values to read, such as "cpu"; NULL: the file's default */
 	const char *sample_type;
-	/* for names in the file, and for addresses that are named here */
+	/* how to demangle linker names in the file and in symbols */
 	enum demangle_style demangle;
 	/* ask debuginfod servers for symbols that this machine does not have */
 	bool fetches;

@@ -143,7 +143,7 @@ static void find_functions(struct firefox_writer *w, const struct preorder *preo
 	}
 }
 
-/* Fill the tables. `stringArray` is to hold w->texts, then w->resources, then w->sources. */
+/* Fill the tables. The file's stringArray gets w->texts, then w->resources, then w->sources. */
 static int make_tables(struct firefox_writer *w)
 {
 	uint32_t frames = calltree_frames(w->timeline.tree);
@@ -312,7 +312,7 @@ static void put_sources(struct firefox_writer *w)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Write a thread's names and ids. Without "(pid/tid)" in its name, it is a process by itself. */
+/* Write a thread's names and ids. A thread without "(pid/tid)" is a process by itself. */
 static void put_thread_names(struct firefox_writer *w, size_t begin, size_t number)
 {
 	const char *name = timeline_thread_name(&w->timeline, begin);

@@ -439,7 +439,7 @@ static bool is_unfit(char c)
 	return c == ';' || (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* Write @name without unfit characters. fwrite() is used, because putc() locks per byte. */
+/* Write @name with unfit characters replaced. Use fwrite(), because putc() locks per byte. */
 static void write_name(const char *name, FILE *out)
 {
 	if (!*name)
@@ -456,7 +456,7 @@ static void write_name(const char *name, FILE *out)
 	}
 }
 
-/* Write a frame and the suffix of its kind. A name from folded stacks may have it already. */
+/* Write a frame and the suffix of its kind, which a name from folded stacks may have already. */
 static void write_frame(const struct calltree_frame *frame, bool inline_suffix, FILE *out)
 {
 	write_name(frame->name, out);

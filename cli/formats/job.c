@@ -44,7 +44,7 @@ struct job {
 	unsigned damaged, others; /* files skipped */
 	/* error of the damaged file whose name sorts first */
 	struct diag_message damage;
-	/* indices of that file, and of the file that gave the title */
+	/* indices of the file of `damage`, and of the file that gave the title */
 	uint32_t first_damaged, titled;
 	bool *is_read; /* [file] */
 };
@@ -201,7 +201,9 @@ static void add_head(struct job *job, const struct ranks_file *file, uint32_t in
 	}
 }
 
-/* Add one file's weights. The lock is held. Returns 0 or -errno with the message filled. */
+/*
+ * Add one file's weights. The caller holds job->lock. Returns 0, or -errno with the message filled.
+ */
 static int add_file(
 	struct job *job, const struct ranks_file *file, struct weigh *weigh, uint32_t index)
 {
@@ -316,7 +318,7 @@ static int by_distance(const void *left, const void *right, void *context)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Choose ranks that keep a thread of their own: [index in ranks->one] -> it, or UINT32_MAX. */
+/* Choose the ranks with a thread of their own: [index in ranks->one] -> thread or UINT32_MAX. */
 static int choose_roots(const struct ranks *ranks, uint32_t **threads)
 {
 	const struct ranks_one **order = calloc((size_t)ranks->count + 1, sizeof(*order));
@@ -392,7 +394,9 @@ static int put_ranks(struct job *job, const struct ranks_file *file, const uint3
 		while (ranks_file_next(file, &walk, &stack, &weight) > 0) {
 			uint64_t *left = &unassigned[node_of[stack]];
 
-			/* Limit to the weight first read, as the file may have changed since. */
+			/*
+			 * The file may have changed since the first reading, so limit the weight.
+			 */
 			if (weight > *left)
 				weight = *left;
 			*left -= weight;

@@ -211,7 +211,7 @@ int json_index(const struct json *value, uint32_t limit, uint32_t *number)
 {
 	uint64_t found = 0;
 
-	/* Most of a profile is such numbers, and strtod() would be slower. */
+	/* Avoid strtod(), which is slower, because most of a profile is such numbers. */
 	if (value->at == value->end)
 		return -EBADMSG;
 	for (const char *at = value->at; at < value->end; at++) {

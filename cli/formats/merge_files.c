@@ -120,7 +120,7 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
 		/*
-		 * The part that holds the file's first byte. File sizes may have changed meanwhile.
+		 * The part that the file's first byte falls into, unless file sizes have changed.
 		 */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 

@@ -4,7 +4,8 @@
  * fields become facts.
  *
  * If all values are multiples of the period, weights are samples, and the picture shows samples and
- * times; otherwise weights are times. Only the values tell, so samples are read twice.
+ * times; otherwise weights are times. This is known only after all values were read, so samples are
+ * read twice.
  */
 #include "cli/formats/pprof.h"
 

@@ -22,7 +22,7 @@ struct ranks_one {
 	uint32_t number;
 	uint32_t node;		 /* index in ranks.nodes */
 	uint32_t status, signal; /* how the rank ended */
-	/* false: its end was not recorded, so it may still run */
+	/* false: the end was not recorded, so the rank may still run */
 	bool has_ended;
 	bool is_unusual;      /* its work is far from the other ranks' */
 	uint64_t duration_ns; /* sampled time */
@@ -78,7 +78,7 @@ int ranks_node(struct ranks *ranks, const char *name, uint32_t *node);
 /* Add a rank (copied). Returns 0 or -ENOMEM. */
 int ranks_add(struct ranks *ranks, const struct ranks_one *one);
 
-/* Add the numbers of some ranks for @frame's function. Returns 0 or -ENOMEM. */
+/* Add the weights in @function, of some ranks, for @frame's function. Returns 0 or -ENOMEM. */
 int ranks_add_function(struct ranks *ranks, const struct calltree_frame *frame,
 	const struct ranks_function *function);
 

@@ -47,7 +47,7 @@ struct report {
 	const struct calltree *merged;	      /* coarse tree of all stacks */
 	/* the part of @merged that the picture shows; shares are of its weight */
 	const struct calltree *drawn;
-	/* of @drawn or, with a request, of the tree in the shape that options ask for */
+	/* ranking of @drawn or, with a request, of the tree in the shape that options ask for */
 	struct ranking ranking;
 	struct ranking_rows functions; /* by self */
 	struct ranking_rows path;

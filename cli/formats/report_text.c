@@ -571,7 +571,7 @@ static void put_facts(const struct text_writer *w)
 							 : ", waits among them");
 }
 
-/* Write the functions by total that are not on the hottest path. */
+/* Write the functions that are not on the hottest path, sorted by total weight. */
 static int put_other_totals(const struct text_writer *w)
 {
 	const struct report *report = w->report;

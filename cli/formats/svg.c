@@ -188,7 +188,7 @@ static int read_nodes(struct reader *reader)
 	return 0;
 }
 
-/* Does @node stay at the root in reversed stacks? */
+/* Does @node stay at the root when stacks are reversed? */
 static bool stays_at_root(const struct reader *reader, uint32_t node)
 {
 	uint8_t kind = reader->kind[reader->node_frame[node]];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read in pieces and stop at the limit, for files that grow or inflate enormously. */
+/* Read in pieces and stop at the limit, because files may grow or inflate enormously. */
 #include "cli/formats/whole.h"
 
 #include <errno.h>

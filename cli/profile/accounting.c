@@ -4,10 +4,10 @@
  * comes from the kernel's clocks; all else is counted in samples.
  *
  * An image reports its own CPU time and its children's when it leaves. Processes are accounted for
- * in reverse order of start, so children precede their parent. What the parent was charged beyond
- * the children's reports is the kernel's work after their last instructions. If this remainder is
- * too large, it contains a program that was not sampled, and stays in the difference between due
- * and recorded.
+ * in reverse order of start, so children precede their parent. If the parent was charged more than
+ * its children reported, the excess is the kernel's work after their last instructions. If the
+ * excess is too large for that, it contains a program that was not sampled, and stays in the
+ * difference between due and recorded.
  *
  * Images are joined to processes, and processes to parents, by pid and start time, because the
  * kernel reuses a pid only after a while. A forked image knows the number of the forking image.
@@ -350,7 +350,7 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
 						      : WIRE_UNSAMPLED_BEGINNING] =
 			unexplained_of(accounts, index, start_ns);
-	/* The collector cannot see that another handler takes the signals, so this may be wrong. */
+	/* The collector may have recorded this cause wrongly: it cannot see a replaced handler. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
 	remaining_ns = unexplained_of(accounts, index, start_ns);
@@ -431,8 +431,8 @@ static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 
 /*
  * Returns the CPU time of @process up to its last instruction. A killed process could not report
- * it, so use its samples. If its clock, when read last, was more than an exit and a kill above
- * them, the process prevented samples, so use that clock.
+ * it, so use its samples. If its clock, when last read, exceeded them by more than an exit and a
+ * kill can take, the process prevented samples, so use that clock.
  */
 static uint64_t used_ns(
 	const struct accounts *accounts, const struct process *process, uint64_t kib)

@@ -294,8 +294,8 @@ static const char *find_last(const char *path, const char *part)
 }
 
 /*
- * Shorten a path for display: from the package on, else the file name only, with its folder if many
- * packages have a file of that name (/__init__.py).
+ * Shorten a path for display. Keep the part from the package on. Without a package, keep the file
+ * name, with its folder if many packages have a file of that name (/__init__.py).
  */
 static const char *shorten_path(const char *path)
 {
@@ -409,7 +409,7 @@ static uint32_t name_wait(
 	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
 	wait_leaf_name(frame, name);
-	/* System calls that are not known to wait have names, too. */
+	/* Use the name of a system call that is not known to wait. */
 	if (!kind[0] && WIRE_WAIT_CALL(frame) < WIRE_WAIT_CALLS_MAX)
 		call = call_number_name(WIRE_WAIT_CALL(frame));
 	if (call)

@@ -32,16 +32,16 @@ struct frame_namer {
 	int64_t epoch_ns;
 	bool has_mapped; /* any module is WIRE_MODULE_MAPPED */
 	bool has_failed; /* no memory for chains */
-	/* owned; module -> symbols handle, -1: not asked yet */
+	/* owned; [module] -> handle in symbols; -1: not asked yet */
 	int *handles;
 	struct frame_namer_image *images; /* owned; one per profile image */
-	/* owned; profile node -> index of its chain in frames */
+	/* owned; [profile node] -> index of its chain in frames */
 	uint32_t *chains;
 	/* owned; [profile node] -> system call made just before its address, or -1 */
 	int32_t *calls;
-	/* owned; profile node -> see frame_namer_passes() */
+	/* owned; [profile node] -> see frame_namer_passes() */
 	uint8_t *passes;
-	/* Chains: each is its length, then that many tree frames, the function in memory first. */
+	/* Chains: each has its length, then so many tree frames, the function in memory first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
 	/* owned; NULL: not asked yet, or not available */
@@ -87,7 +87,7 @@ const uint32_t *frame_namer_chain(
 
 /*
  * Add profile node @node, the leaf of a waiting thread, as a child of tree node @parent. @holder is
- * the function that holds what the thread waits for, or NULL. Returns the new tree node.
+ * the function that holds the lock that the thread waits for, or NULL. Returns the new tree node.
  */
 uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent,
 	const char *holder);

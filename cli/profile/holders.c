@@ -49,7 +49,7 @@ struct holders {
 	size_t seen_count, seen_room;
 	/* number of entries of `seen`, from the first, that are sorted */
 	size_t sorted;
-	/* of threads that ran while they held a lock; sorted by thread and time */
+	/* samples of threads that ran while they held a lock, by thread and time */
 	struct cpu_sample *cpu;
 	size_t cpu_count, cpu_room;
 	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
@@ -116,7 +116,7 @@ static const struct calltree_frame *path_frame(const struct holders *holders, ui
 	return calltree_frame_at(holders->namer->tree, holders->path[at]);
 }
 
-/* Fill holders->path with the frames from @node outwards to below @outside. Returns how many. */
+/* Fill holders->path with the frames from @node outwards, without @outside. Returns how many. */
 static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
 {
 	uint32_t root = profile_image_at(holders->profile, image)->root, count = 0, length;
@@ -341,7 +341,7 @@ static void add_holder(struct holders *holders, const struct seen *of, uint32_t 
 	}
 }
 
-/* Count the functions of holders' stacks on which no function waits for the lock. */
+/* Count functions of holders' stacks, except stacks with a function that waits for the lock. */
 static void add_holders(struct holders *holders)
 {
 	for (uint64_t i = 0; i < holders->profile->sample_count; i++) {

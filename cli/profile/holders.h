@@ -6,8 +6,8 @@
  *
  * Among the functions on the holder's stack, choose the innermost that itself waited for the same
  * lock at another time, because that is where the lock is acquired. If there is none, choose the
- * innermost function of the program below which its thread spent two thirds of the time it held the
- * lock.
+ * innermost function of the program that was on the stack for two thirds of the time that the
+ * holder held the lock.
  *
  * The stack of a holder that slept is recorded with the wait. For a holder that ran, use the
  * nearest sample of the holder: its samples are one period of its CPU time apart, and its stack

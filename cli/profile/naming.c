@@ -42,9 +42,9 @@ struct naming {
 	/* [profile image] -> tree node that is the parent of its stacks */
 	uint32_t *process_nodes;
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
-	/* profile stack -> tree node; UNSET: of the other kind of time */
+	/* [profile stack] -> tree node; UNSET: of the other kind of time */
 	uint32_t *stacks;
-	/* profile stack -> weight not yet added, if MOVES or INSIDE */
+	/* [profile stack] -> weight not yet added, if MOVES or INSIDE */
 	uint64_t *untimed;
 	struct holders *holders;     /* holders of locks; NULL: none is known */
 	struct kernel_parts *kernel; /* NULL: no kernel stacks */
@@ -238,7 +238,7 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 
 /*
  * Hash the names of @stack's native frames. Language frames are left out, because a kernel stack
- * has the interpreter's frames instead. Names, not addresses, because one file may be two modules.
+ * has the interpreter's frames instead. Names are hashed, as one file may be two modules.
  */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
@@ -318,7 +318,7 @@ static uint32_t inside_node(struct naming *naming, const struct profile_stack *s
 						CALLTREE_KERNEL));
 }
 
-/* Returns the tree node for a stack's weight. Credit without a stack gets a frame that says so. */
+/* Returns the tree node for a stack's weight. Credited time without a stack is "[unsampled]". */
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack);
@@ -362,7 +362,7 @@ static void name_threads(struct naming *naming)
 	}
 }
 
-/* Add process frames, unless all images have one name. */
+/* Add process frames, unless all process images have one name. */
 static void add_process_frames(struct naming *naming)
 {
 	const char *first = NULL;

@@ -22,8 +22,8 @@ struct wait_site {
 
 /*
  * Returns the place of @node, a waiting leaf of @tree. `leaf` is the name without its brackets.
- * `function` is the innermost function that is not of libc or for locking, or a language's
- * function.
+ * `function` is a language's innermost function, or else the innermost that is not libc's or a
+ * lock's.
  */
 struct wait_site wait_site_of(const struct calltree *tree, uint32_t node);
 
