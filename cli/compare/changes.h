@@ -35,7 +35,7 @@ struct change {
 	struct shift shift;
 	/* confidence interval of shift.change, at the level that decided about significance */
 	double low, high;
-	double points; /* % of the old version */
+	double points; /* percent of the old program */
 };
 
 struct changes {

@@ -55,7 +55,7 @@
  */
 #define PRIOR_TIMES 4.0
 
-/* Minimum, as a part of the usual variance: counts that are equal by chance would give 0. */
+/* Minimum variance, as a part of the usual one, because counts may be equal by chance. */
 #define LEAST_VARIANCE 1e-5
 
 /* ---- sums and medians ------------------------------------------------------------------------ */
@@ -218,7 +218,7 @@ struct counted {
 	double share, sum, count;
 };
 
-/* Returns the function's share in @span; if that is both sides, they count equally. */
+/* Returns the function's share in @span. If @span is both sides, each side counts half. */
 static double share_in(const struct shift_counts *counts, size_t function, struct span span)
 {
 	if (span.end - span.first == counts->runs)
@@ -482,7 +482,7 @@ static int fit_trend(
 	return error;
 }
 
-/* Returns the weighted mean of a function's @variance and the trend's, and its *@df. */
+/* Returns the mean of @variance and the trend's, weighted by degrees of freedom. Sets *@df. */
 static double moderate(const struct shift_trend *trend, double variance, double *df)
 {
 	*df = fmin(trend->df + trend->prior_df, trend->pooled_df);
@@ -621,7 +621,7 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 	*high = shift->change + half;
 }
 
-/* Twice the chance that a comparison misses a change of the size shift_detectable(). */
+/* Twice the chance that a comparison misses a change as large as shift_detectable() returns. */
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,

@@ -39,9 +39,7 @@ struct shift_counts {
 	unsigned runs, old_runs;
 	const double *log_factors; /* [run], from shifts_normalise() */
 	const double *sizes;	   /* [run] -> count of all functions */
-	/*
-	 * [run] -> count that one sample of this run adds, because runs may differ in sampling rate
-	 */
+	/* [run] -> count of one sample of this run, because sampling rates may differ */
 	const double *grains;
 	/*
 	 * Variance of counts relative to a Poisson distribution. It is used only if each side has
@@ -113,8 +111,8 @@ double shift_detectable(const struct shift_trend *trend, const struct shift_coun
 
 /*
  * Returns an upper bound, in samples per run, of the function's change, at @times standard errors:
- * the smaller of two bounds. That from the logarithms is useless for few samples and poor for
- * functions that only some runs have; the other is from the difference of the means.
+ * the smaller of two bounds. The bound from the logarithms is useless for few samples and poor for
+ * functions that only some runs have; the other bound is from the difference of the means.
  */
 double shift_bound(const struct shift *shift, double times);
 

@@ -39,7 +39,7 @@ struct sides {
 	unsigned runs, old_runs;
 	/* facts and stacks of all runs, with a root frame per run */
 	struct input input;
-	/* no root frames: @input is from stores, and its samples' thread is the run */
+	/* true: @input is from stores: no root frames, and a sample's thread is its run */
 	bool has_samples;
 	/*
 	 * Tree of both versions. Each run is a thread of process "old" or "new". Weights are
@@ -59,9 +59,7 @@ struct sides {
 	double *run_samples; /* [run] -> samples counted */
 	/* [run] -> its sampling period / the mean period; 1 if not known */
 	double *grains;
-	/*
-	 * [run] -> logarithm of its factor, computed from the whole program by shifts_normalise()
-	 */
+	/* [run] -> logarithm of its factor for the whole program, by shifts_normalise() */
 	double *log_factors;
 	bool has_factors; /* shifts_normalise() returned 1 */
 	bool has_waits;	  /* waiting time is counted, too */

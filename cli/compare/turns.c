@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each run of a program is the command "run" in a forked child, with this process's options except
- * those for pictures. It writes a profile into a temporary folder.
+ * those for pictures. The child writes a profile into a temporary folder.
  *
  * Signals that ask this process to stop are blocked and received by sigwaitinfo(), together with
  * SIGCHLD. So turns_release() always removes the files.
@@ -64,9 +64,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/*
- * Connect stdin and stdout to /dev/null: the output would repeat, and the input can be read once.
- */
+/* Connect stdin and stdout to /dev/null: output would repeat, and input can be read once. */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -17,17 +17,17 @@
 
 struct turns {
 	char folder[4096]; /* of the files; "" if there is none */
-	/* Paths for all requested runs, NULL at the end. */
+	/* paths for all requested runs, NULL at the end */
 	char **paths;
-	/* Paths of the runs that succeeded, the old program's first. */
+	/* paths of the runs that succeeded, the old program's first */
 	const char **files;
 	struct run_figures *figures; /* [side * options->runs + run] */
 	size_t figures_bytes;
 	unsigned runs[2]; /* number of files per side */
 	int signal;	  /* signal that asked to stop; 0: none */
-	/* Exit status if a run made no profile, which was reported then; 0: none. */
+	/* exit status if a run made no profile (reported already); 0: none */
 	int status;
-	/* How a program ended whose failure ended the series; all zero: none did. */
+	/* how the program ended whose failure ended the series; all zero: none did */
 	struct ending failure;
 	struct sigaction child_action;
 	sigset_t mask;

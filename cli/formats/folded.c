@@ -332,9 +332,7 @@ static char *trim_blanks(const char *line, char *end)
 	return end;
 }
 
-/*
- * Read a line of @length bytes. Returns 1, 0 if it is empty, -EINVAL if it is no stack, or -ERANGE.
- */
+/* Read a line of @length bytes. Returns 1, 0 if it is empty, -EINVAL (no stack) or -ERANGE. */
 static int read_line(struct folded_reader *reader, char *line, size_t length)
 {
 	char *stop = trim_blanks(line, line + length), *number;

@@ -201,9 +201,7 @@ static void add_head(struct job *job, const struct ranks_file *file, uint32_t in
 	}
 }
 
-/*
- * Add one file's weights. The caller holds job->lock. Returns 0, or -errno with the message filled.
- */
+/* Add one file's weights; job->lock is held. Returns 0, or -errno with the message filled. */
 static int add_file(
 	struct job *job, const struct ranks_file *file, struct weigh *weigh, uint32_t index)
 {
@@ -394,9 +392,7 @@ static int put_ranks(struct job *job, const struct ranks_file *file, const uint3
 		while (ranks_file_next(file, &walk, &stack, &weight) > 0) {
 			uint64_t *left = &unassigned[node_of[stack]];
 
-			/*
-			 * The file may have changed since the first reading, so limit the weight.
-			 */
+			/* Limit the weight: the file may have changed since the first reading. */
 			if (weight > *left)
 				weight = *left;
 			*left -= weight;

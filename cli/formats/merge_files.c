@@ -119,9 +119,7 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const char *name = merge->part;
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
-		/*
-		 * The part that the file's first byte falls into, unless file sizes have changed.
-		 */
+		/* Part that the file's first byte falls into, unless file sizes have changed. */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 
 		before += size_of(paths[i]);

@@ -436,9 +436,7 @@ static int choose_type(struct pprof_reader *reader, const char *wanted)
 	const char *text = wanted ? wanted : pprof_text(tables, tables->default_type);
 	uint32_t type = *text || wanted ? find_type(tables, text) : PPROF_UNSET;
 
-	/*
-	 * Refuse only a type that the user asked for. A missing default is the profile's mistake.
-	 */
+	/* Refuse only a type that the user asked for; a wrong default is the profile's mistake. */
 	if (wanted && type == PPROF_UNSET)
 		return refuse_type(tables, wanted);
 	reader->types[CPU] = type == PPROF_UNSET ? tables->type_count - 1 : type;

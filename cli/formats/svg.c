@@ -221,7 +221,7 @@ static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 	return tree_node;
 }
 
-/* Returns the tree's node for @node. Unless reversed, its parent's must be known. */
+/* Returns the tree's node for @node. Unless stacks are reversed, its parent's must be known. */
 static uint32_t find_node(struct reader *reader, uint32_t node)
 {
 	if (reader->tree_node[node] == UNSET)

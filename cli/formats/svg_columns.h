@@ -35,8 +35,8 @@ bool column_number(struct protobuf *column, uint64_t *number);
 bool column_signed(struct protobuf *column, int64_t *number);
 
 /*
- * Returns number @i of @count numbers that are stored as planes: first the lowest byte of each
- * number, then the second byte. @count is not 0, and column_has_planes() was true.
+ * Returns number @i of @count numbers that are stored as planes: the lowest byte of each number,
+ * then the second byte of each. @count is not 0, and column_has_planes() was true.
  */
 uint32_t column_plane_number(const struct protobuf *column, uint64_t count, uint64_t i);
 bool column_has_planes(const struct protobuf *column, uint64_t count);

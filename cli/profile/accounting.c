@@ -158,9 +158,7 @@ static void find_parents(struct processes *processes)
 	}
 }
 
-/*
- * Find the processes of @profile. @out must be zero. Returns 0 or -ENOMEM; release @out either way.
- */
+/* Find the processes of @profile. @out must be zero and released. Returns 0 or -ENOMEM. */
 static int processes_find(struct processes *out, struct flameprof_profile *profile)
 {
 	size_t count;
@@ -409,9 +407,7 @@ static uint64_t exit_limit_ns(uint64_t kib)
 	return EXIT_NS + kib * EXIT_KIB_NS;
 }
 
-/*
- * Returns how many threads were killed with the process; 1 for traced images, which have no number.
- */
+/* Returns how many threads were killed with the process; 1 for traced images without a number. */
 static uint64_t killed_threads(const struct profile_image *image)
 {
 	return image->live_threads > 1 ? image->live_threads : 1;
@@ -546,9 +542,7 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, remaining_ns;
 
-		/*
-		 * The next image may wait for some of these children, so waiting_ns is carried on.
-		 */
+		/* The next image may wait for some of these children, so keep waiting_ns for it. */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->end_is_reported)
@@ -594,7 +588,7 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 	if (image->end_is_reported)
 		return;
 	/*
-	 * A killed process did not report its descendants' exits; its parent was charged for them.
+	 * A killed process did not report its descendants' exits; its parent is charged for them.
 	 */
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;

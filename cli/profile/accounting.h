@@ -3,7 +3,7 @@
  * Account for the CPU time of a run: how many samples were due, how many arrived, and where the
  * others were lost.
  *
- * The kernel's figures that this relies on (Linux 5.10 to 6.18):
+ * The computation relies on these properties of the kernel's figures (Linux 5.10 to 6.18):
  * - A process's CPU clock is exact (the scheduler's sum of run times), continues through exec, and
  *   can be read of a zombie until it is waited for. By then it includes the exit: freeing 1 GiB of
  *   small pages (27 ms) is charged to the last user of the memory, as munmap() would be.
@@ -12,8 +12,8 @@
  *   This total less the sum of what the children reported when they left is what their exits took.
  * - Children that are not waited for (SIGCHLD ignored, orphans) are charged to no process, and so
  *   are the microseconds between a zombie's SIGCHLD and its last switch.
- * - fork's copying of page tables is charged to the parent, freeing them to the child. What a vfork
- *   child uses before its exec is charged to the child.
+ * - fork's copying of page tables is charged to the parent, freeing them to the child. Time that a
+ *   vfork child uses before its exec is charged to the child.
  * - An expired timer is noticed at the next tick: a killed process has on average used half a tick
  *   since its timers were last checked.
  * - The split into user and system time is estimated from ticks, so it means nothing for a process

@@ -246,9 +246,7 @@ static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t 
 	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
 }
 
-/*
- * Name code in no module at @time_ns (or GENERATED_*). Returns MOVES if the time decides its name.
- */
+/* Name code in no module at @time_ns (or GENERATED_*). MOVES: the name depends on the time. */
 static uint32_t name_jit(
 	struct frame_namer *namer, uint32_t image, uint64_t frame, uint64_t time_ns)
 {
@@ -676,9 +674,7 @@ static uint32_t collect_all(struct frame_namer *namer, const struct naming_reque
 	return count;
 }
 
-/*
- * Fetch missing symbols of the files of the @count entries at @found, which are sorted by handle.
- */
+/* Fetch missing symbols of the files of @found, @count entries that are sorted by handle. */
 static void fetch(struct frame_namer *namer, const struct naming_request *request,
 	const struct located *found, uint32_t count, struct debuginfod_report *report)
 {

@@ -32,7 +32,7 @@ uint32_t holders_part(const struct flameprof_profile *profile, const struct prof
 	struct profile_stack *waiter);
 
 /*
- * Find holders in @namer's profile (borrowed). Returns an owned object; NULL: none, or no memory.
+ * Find holders in @namer's profile (borrowed). Returns an owned object, or NULL (none, or -ENOMEM).
  */
 struct holders *holders_new(struct frame_namer *namer);
 void holders_free(struct holders *holders); /* NULL is fine */

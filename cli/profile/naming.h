@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Turn the profile's stacks of addresses into a call tree of named frames.
- */
+/* Turn the profile's stacks of addresses into a call tree of named frames. */
 #ifndef CLI_PROFILE_NAMING_H
 #define CLI_PROFILE_NAMING_H
 

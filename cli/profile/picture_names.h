@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of files, functions of virtual machines and marks in pictures.
- */
+/* Names of files, functions of virtual machines and marks in pictures. */
 #ifndef CLI_PROFILE_PICTURE_NAMES_H
 #define CLI_PROFILE_PICTURE_NAMES_H
 
@@ -84,9 +82,7 @@ const char *module_text(
  */
 #define MACHINE_MODULE PPROF_MACHINE_FILE
 
-/*
- * Returns "name (file:line)" from malloc, or NULL without memory. @file "" or @line 0: not known.
- */
+/* Returns "name (file:line)" from malloc, or NULL. @file "" or @line 0: not known. */
 char *machine_name_make(const char *name, const char *file, uint32_t line);
 
 /* The parts of a name; `name_bytes` and `file_bytes` are lengths, as the texts do not end there. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Print rows in words, so that a user sees which files named the code and how to get missing names.
- */
+/* Print rows in words: which files named the code, and how to get missing names. */
 #include "cli/profile/sources.h"
 
 #include <inttypes.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Report where the names of a run came from: one row per file, or other kind of code, with samples.
- */
+/* Report where the names of a run came from: one row per file, or other kind of code. */
 #ifndef CLI_PROFILE_SOURCES_H
 #define CLI_PROFILE_SOURCES_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Group a tree's waiting stacks by what they wait for and by the function that waits.
- */
+/* Group a tree's waiting stacks by what they wait for and by the function that waits. */
 #ifndef CLI_PROFILE_WAIT_SITES_H
 #define CLI_PROFILE_WAIT_SITES_H
 
