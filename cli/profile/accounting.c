@@ -158,7 +158,7 @@ static void find_parents(struct processes *processes)
 	}
 }
 
-/* Find the processes of @profile. @out must be zero and released. Returns 0 or -ENOMEM. */
+/* Find the processes of @profile. @out must be zero; release it even after -ENOMEM. */
 static int processes_find(struct processes *out, struct flameprof_profile *profile)
 {
 	size_t count;
