@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the files of a parallel job, one per compute node, as one profile: a tree of all ranks, and
- * how the ranks differ. Several threads read files. Memory is proportional to the distinct stacks,
- * plus a few words per rank. If there are more than JOB_ROOTS_MAX ranks, those whose work differs
- * most from the mean keep threads of their own in the tree, and all other ranks share one.
+ * Read the files of a parallel job, one per compute node, as one profile: a tree of all ranks (MPI
+ * processes), and how the ranks differ. Several threads read files. Memory is proportional to the
+ * distinct stacks, plus a few words per rank. If there are more than JOB_ROOTS_MAX ranks, those
+ * whose work differs most from the mean keep threads of their own in the tree, and all other ranks
+ * share one.
  */
 #ifndef CLI_FORMATS_JOB_H
 #define CLI_FORMATS_JOB_H

@@ -263,7 +263,7 @@ static void add_facts(struct merge *merge, const struct input *input)
 		snprintf(sum->filters, sizeof(sum->filters), "%.200s", facts->filters);
 	if (strcmp(sum->notes, facts->notes))
 		sum->notes[0] = '\0';
-	/* As in `go tool pprof`: the sum of the durations, and the earliest start. */
+	/* Add the durations, and keep the earliest start, as `go tool pprof` does. */
 	if (__builtin_add_overflow(sum->duration_ns, facts->duration_ns, &sum->duration_ns))
 		sum->duration_ns = 0;
 	if (facts->created_s && (!sum->created_s || facts->created_s < sum->created_s))

@@ -6,9 +6,9 @@
  * of one kind with different periods are added in nanoseconds. Different counts, or counts and
  * times, are refused, because their sum would have no unit.
  *
- * Times of samples and marks are dropped, because each run has its own clock. Threads and source
- * lines are kept. Memory is proportional to the distinct stacks, each with its threads, plus one
- * file at a time.
+ * Marks and the times of samples are dropped, because each run has its own clock. Threads and
+ * source lines are kept. Memory is proportional to the distinct stacks, each with its threads, plus
+ * one file at a time.
  *
  * Context: one thread.
  */

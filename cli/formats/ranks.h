@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the ranks of a parallel job differ. A function has its minimum, maximum and mean weight over
- * the ranks. A rank has its work, and its time inside MPI, where ranks with less work wait for the
- * others.
+ * How the ranks (MPI processes) of a parallel job differ. A function has its minimum, maximum and
+ * mean weight over the ranks. A rank has its work, and its time inside MPI, where ranks with less
+ * work wait for the others.
  *
  * Time is inside MPI if the stack has a function of the MPI interface (MPI_Send, PMPI_Send,
  * Fortran's mpi_send_), or a function of an MPI library that the program calls. Weights are those

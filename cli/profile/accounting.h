@@ -62,10 +62,11 @@ struct accounting_child {
 
 /*
  * Follow each process through its execs, compute the CPU time of all (totals->cpu_ns), and add
- * credit: samples for CPU time that no timer could see. Their frames are "[exec]" before an exec'd
- * image could be sampled, "[exit]" after an image's last instruction, "[unsampled]" for forks and
- * threads as they begin and end. If @start is ACCOUNTING_START_PAUSED, such time before an image
- * begins counts as paused; if it is ACCOUNTING_START_IGNORED, no credit is added.
+ * credit: samples for CPU time that no timer could see. Their frames are "[exec]" before the image
+ * (the program) after an exec could be sampled, "[exit]" after an image's last instruction,
+ * "[unsampled]" for forks and threads as they begin and end. If @start is ACCOUNTING_START_PAUSED,
+ * such time before an image begins counts as paused; if it is ACCOUNTING_START_IGNORED, no credit
+ * is added.
  *
  * The amount is taken from the process's clock. A remainder below one sample is carried to the next
  * image, so that thousands of short processes add up. An exit is credited to the process if the
