@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read clocks. Points in time are CLOCK_MONOTONIC, as in the library's samples. The functions use
- * system calls, because a preloaded library such as libfaketime may replace clock_gettime() and
- * return other times than the kernel. Only the wall clock is read through libc: it is used for
- * dates and compared with file times, and libfaketime changes both in the same way.
+ * Read clocks. Points in time are nanoseconds of CLOCK_MONOTONIC, as in the library's samples.
+ * Clocks are read by system calls, because a preloaded library such as libfaketime may replace
+ * clock_gettime() and return other times than the kernel. The wall clock alone is read through
+ * libc. It is used for dates and compared with file times, and libfaketime changes both of them in
+ * the same way.
  */
 #ifndef CLI_CLOCK_H
 #define CLI_CLOCK_H
@@ -21,19 +22,19 @@ static inline uint64_t clock_read_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Returns nanoseconds of CLOCK_MONOTONIC. Context: any thread. */
+/* Returns the time of CLOCK_MONOTONIC in nanoseconds. Context: any thread. */
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns nanoseconds of CPU time of the calling thread. */
+/* Returns the CPU time of the calling thread in nanoseconds. */
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Returns nanoseconds between two ticks of the kernel, which advance its coarse clocks; or 0. */
+/* Returns the nanoseconds between two ticks of the kernel (its coarse clocks), or 0 if unknown. */
 static inline uint64_t clock_tick_ns(void)
 {
 	struct timespec tick;
@@ -43,7 +44,7 @@ static inline uint64_t clock_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
-/* Returns nanoseconds to add to clock_now_ns() to get the time since the epoch (wall clock). */
+/* Returns the nanoseconds to add to clock_now_ns() to get the wall clock's time since the epoch. */
 static inline int64_t clock_epoch_ns(void)
 {
 	struct timespec now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of flamerun. Commands print through diag.h and never exit; they return how main()
- * ends the process.
+ * The commands of flamerun. A command prints through diag.h and never exits. It returns the exit
+ * status or signal by which main() ends the process.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -12,7 +12,10 @@
 #include "cli/options.h"
 #include "libprof/profile/profile.h"
 
-/* Exit status if flamerun itself fails, as in env(1) and timeout(1). 126 and 127: exec failed. */
+/*
+ * Exit status if flamerun itself fails. env(1) and timeout(1) use 125, too. 126 and 127 mean that
+ * the program could not be executed.
+ */
 #define COMMAND_FAILED 125
 
 struct ending {
@@ -20,9 +23,10 @@ struct ending {
 	int signal; /* not 0: end as if killed by this signal */
 };
 
-/* Results of a run that is over. */
+/* What a run counted and lost. Valid when the run is over. */
 struct run_figures {
-	bool is_whole; /* the program ran, and all outputs were written */
+	/* True if the program ran and all outputs were written. */
+	bool is_whole;
 	uint64_t wall_ns;
 	struct profile_totals totals;
 	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
@@ -30,8 +34,8 @@ struct run_figures {
 
 /*
  * Run the program argv[0] with its arguments (NULL at the end) and draw where it spent its time.
- * @options is finished. If @figures is not NULL, it is filled, and the caller handles outputs that
- * could not be written: their stacks are not saved in another file.
+ * @options is finished. If @figures is not NULL, fill it, and do not save the stacks in another
+ * file if an output cannot be written, because the caller handles that failure.
  */
 struct ending command_run(const struct options *options, char **argv, struct run_figures *figures);
 
@@ -45,9 +49,9 @@ struct ending command_repeat(const struct options *options, char **argv);
 struct ending command_attach(const struct options *options);
 
 /*
- * Commands that read files: draw the stacks of one file, draw those of several files as one, print
- * tables of functions. Files and options begin at argv[@index] and may be mixed; options are added
- * to @options.
+ * Read files of stacks: command_render() draws one file, command_merge() draws several files as one
+ * picture, command_top() prints tables of functions. Files and options begin at argv[@index] and
+ * may be mixed. Options are added to @options.
  */
 struct ending command_render(struct options *options, int argc, char **argv, int index);
 struct ending command_merge(struct options *options, int argc, char **argv, int index);
@@ -55,50 +59,51 @@ struct ending command_top(struct options *options, int argc, char **argv, int in
 
 /*
  * Draw the profiles that the ranks of a job have written to @folder, as `flamerun merge` does.
- * @options is finished; without --output the picture is job.svg in @folder. Reports errors.
+ * @options is finished. Without --output the picture is the file job.svg in @folder. Reports
+ * errors.
  */
 void command_draw_job(const struct options *options, const char *folder);
 
-/* Put files of stacks, or names for addresses, into a store. Parameters as of render. */
+/* Put files of stacks, or names for addresses, into a store. Parameters as for command_render(). */
 struct ending command_push(struct options *options, int argc, char **argv, int index);
 
-/* Compare two versions of a program, from files or by running both. Parameters as of render. */
+/*
+ * Compare two versions of a program, from files or by running both. Parameters as command_render().
+ */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 
 /*
- * Add settings of files and environment to @options, whose command line is parsed, and finish
- * @options. Prints warnings. Returns 0, or -errno with @message filled.
+ * Add settings from files and from the environment to @options, which already has the command
+ * line's options. Then finish @options. Prints warnings. Returns 0, or -errno with @message filled.
  */
 int command_complete(struct options *options, struct diag_message *message);
 
-/* The work of a command, with finished @options. Returns 0, or -errno with @message filled. */
+/* Does a command's work. @options is finished. Returns 0, or -errno with @message filled. */
 typedef int command_work(const struct options *options, void *context, struct ending *ending,
 	struct diag_message *message);
 
 /*
- * Execute a command whose words were parsed with result @error (if not 0, @message is filled): call
- * command_print() if options->action asks for it; otherwise complete @options, call @work, and
- * report its error.
+ * Execute a command. @error is the result of parsing its words (if not 0, @message is filled). Call
+ * command_print() if options->action asks for help or settings. Otherwise complete @options, call
+ * @work, and report its error.
  */
 struct ending command_finish(struct options *options, int error, command_work *work, void *context,
 	struct diag_message *message);
 
-/*
- * Print the answer to -h, --help, --version, --show-config or --completions (options->action) to
- * stdout.
- */
+/* Answer -h, --help, --version, --show-config or --completions (options->action) on stdout. */
 struct ending command_print(struct options *options);
 
 /*
- * Write the help, made from the options table, to @out: all documented options by groups, or, if
- * @is_short, the most used ones. Returns 0, or -errno of writing.
+ * Write the help to @out, from the options table: all documented options in groups, or only the
+ * most used options if @is_short. Returns 0, or -errno of writing.
  */
 int help_write(bool is_short, FILE *out);
 
 /*
- * Write the completion script for @shell, one of options_shells(), to @out. It is made from the
- * options table. `make completions` writes the files in completions/ by it, and
- * tests/lint/lint_settings.py checks that they are up to date. Returns 0, or -errno of writing.
+ * Write the completion script for @shell, a name of options_shells(), from the options table to
+ * @out. `make completions` writes the files in completions/ with this function, and
+ * tests/lint/lint_settings.py checks that those files are up to date. Returns 0, or -errno of
+ * writing.
  */
 int completions_write(const char *shell, FILE *out);
 

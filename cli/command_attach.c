@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * flamerun -p: sample processes that run already, and leave them running.
- */
+/* flamerun -p: sample processes that already run. They continue to run afterwards. */
 #include "cli/clock.h"
 #include "cli/command.h"
 
@@ -29,8 +27,13 @@
 
 struct attach_run {
 	const struct options *options;
-	pid_t pids[PIDS_MAX];	       /* those given by -p, then their children */
-	unsigned count, all, left_out; /* given; in @pids; children without room in @pids */
+	/* The processes that -p names, followed by their children. */
+	pid_t pids[PIDS_MAX];
+	/*
+	 * @count: processes that -p names. @all: processes in @pids. @left_out: children for which
+	 *           @pids had no room.
+	 */
+	unsigned count, all, left_out;
 	char comm[WIRE_COMM_BYTES];    /* of the first process */
 	struct gather *gather;
 	struct results *results;
@@ -41,10 +44,11 @@ struct attach_run {
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
-	bool are_stopped; /* all given processes were stopped before sampling began */
+	/* True if all processes that -p names were stopped before sampling began. */
+	bool are_stopped;
 };
 
-/* Is @pid in the list already? A process can be attached to once only. */
+/* Is @pid already in run->pids? A process can be attached to only once. */
 static bool is_named(const struct attach_run *run, pid_t pid)
 {
 	for (unsigned i = 0; i < run->all; i++)
@@ -83,7 +87,7 @@ static int parse_pids(struct attach_run *run, struct diag_message *message)
 	return 0;
 }
 
-/* Add the children that thread @tid of @pid has started. The kernel reports later ones itself. */
+/* Add the children that thread @tid of @pid has started. The kernel reports later children. */
 static void add_children_of(struct attach_run *run, pid_t pid, pid_t tid)
 {
 	char path[PROCFS_PATH_BYTES], *line = NULL, *end;
@@ -118,8 +122,8 @@ static void add_children(struct attach_run *run, pid_t pid)
 }
 
 /*
- * For --follow, attach to the existing descendants of the processes. If one cannot be traced, print
- * why and continue, because the user did not name it.
+ * For --follow, attach to the existing descendants of the processes. If a descendant cannot be
+ * traced, print why and continue, because the user did not name that process.
  */
 static void attach_children(struct attach_run *run)
 {
@@ -128,7 +132,7 @@ static void attach_children(struct attach_run *run)
 		pid_t pid = run->pids[i];
 		int error = 0;
 
-		/* The kernel has attached our tracer to children that were forked meanwhile. */
+		/* Skip children that the kernel attached to our tracer when they were forked. */
 		if (i >= run->count &&
 			procfs_number(pid, "TracerPid") != (long)gather_tracer(run->gather))
 			error = gather_attach(run->gather, pid, false, &message);
@@ -141,7 +145,7 @@ static void attach_children(struct attach_run *run)
 		diag_info("not sampled: %u more, of at most %d processes", run->left_out, PIDS_MAX);
 }
 
-/* Say how many children are not sampled: often a server's first process only waits for them. */
+/* Say how many children are not sampled: a server's first process may only wait for them. */
 static void report_children(struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++)
@@ -151,7 +155,7 @@ static void report_children(struct attach_run *run)
 			run->all - run->count == 1 ? "" : "ren", run->count == 1 ? "it" : "them");
 }
 
-/* Are all given processes stopped: by a signal ('T'), or, while traced, in a ptrace stop ('t')? */
+/* Are all processes that -p names stopped: by a signal ('T') or in a ptrace stop ('t')? */
 static bool are_stopped(const struct attach_run *run)
 {
 	for (unsigned i = 0; i < run->count; i++) {
@@ -200,7 +204,7 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	return error;
 }
 
-/* Returns milliseconds until @deadline_ns, rounded up; -1 if it is 0 (no deadline). */
+/* Returns the milliseconds until @deadline_ns, rounded up; or -1 if @deadline_ns is 0. */
 static int remaining_ms(uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ms;
@@ -234,14 +238,15 @@ static void sample_until_end(struct attach_run *run)
 		poll(files, 3, patience); /* EINTR: as if the doorbell had data */
 		signals_drain();
 		if (gather_read(run->gather))
-			break; /* out of memory: draw what was gathered so far */
+			/* Out of memory: end, and draw the samples that were gathered so far. */
+			break;
 		if (run->live && live_update(run->live))
 			break;
 	}
 	signals_stop_forwarding();
 }
 
-/* Describe the run for drawing and for --live. The result borrows the title from @run. */
+/* Describe the run for the picture and for --live. The result borrows strings from @run. */
 static struct run_graph run_graph_of(struct attach_run *run)
 {
 	char *title = run->title;

@@ -26,14 +26,19 @@
 /* Exit status if a function became slower than --fail-over allows. */
 #define STATUS_SLOWER 1
 
-/* Separates the two programs. It is not "--", which may be one of their arguments. */
+/* Separates the two programs. "--" could not, because it may be an argument of a program. */
 #define BETWEEN_PROGRAMS "---"
 
 struct request {
-	const char **paths;	   /* old versions first; owned list of borrowed strings */
+	/*
+	 * Owned list of borrowed strings: files of the old version, then files of the new version.
+	 */
+	const char **paths;
 	unsigned count, old_count; /* of @paths */
-	char **programs[2];	   /* old and new, each with its arguments; NULL: files */
-	bool has_versions; /* a single file with two counts per line; @paths has it twice */
+	/* The old and the new program, each with its arguments. NULL if files are compared. */
+	char **programs[2];
+	/* True for one file with two counts per line. @paths then names that file twice. */
+	bool has_versions;
 	bool are_stores;   /* addresses of stores, not files */
 };
 
@@ -49,7 +54,7 @@ static int refuse_words(struct diag_message *message, const char *why)
 	return -EINVAL;
 }
 
-/* Split the words after "--" (NULL at the end) into two programs. Writes NULL between them. */
+/* Split the words after "--" (NULL at the end) into two programs: replace "---" by NULL. */
 static int split_programs(struct request *request, char **argv, struct diag_message *message)
 {
 	char **between = argv;
@@ -86,7 +91,9 @@ static int check_files(
 	return 0;
 }
 
-/* Is "---" among the words before the next "--"? Called after an error, to explain it better. */
+/*
+ * After a parse error: does @argv have "---" before the next "--"? Decides which error to report.
+ */
 static bool has_separator(char **argv)
 {
 	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))
@@ -94,7 +101,7 @@ static bool has_separator(char **argv)
 	return *argv && !strcmp(*argv, BETWEEN_PROGRAMS);
 }
 
-/* Parse files and options, in any order. "--" separates the old files from the new ones. */
+/* Parse files and options, which may be mixed. "--" separates old files from new files. */
 static int parse_words(struct request *request, struct options *options, int argc, char **argv,
 	int index, struct diag_message *message)
 {
@@ -132,7 +139,8 @@ static int parse_words(struct request *request, struct options *options, int arg
 /* ---- --fail-over ----------------------------------------------------------------------------- */
 
 struct threshold {
-	struct picture_expressions *expressions; /* NULL: all functions and the whole program */
+	/* NULL if the threshold is for all functions and the whole program. */
+	struct picture_expressions *expressions;
 	struct transform_matcher matcher;
 	double percent;
 };
@@ -171,8 +179,9 @@ static bool is_over(const struct threshold *threshold, const struct changes *cha
 }
 
 /*
- * For each --fail-over, report the first change that exceeds it. @changes NULL: check the syntax
- * only. Returns 1 if a limit is exceeded, 0 if none is, or -errno with @message filled.
+ * For each --fail-over, report the first change that exceeds its limit. If @changes is NULL, only
+ * check the syntax. Returns 1 if a limit is exceeded, 0 if no limit is, or -errno with @message
+ * filled.
  */
 static int check_thresholds(
 	const struct options *options, const struct changes *changes, struct diag_message *message)
@@ -208,7 +217,7 @@ struct painting {
 	char text[CHANGE_TEXT_BYTES];
 };
 
-/* Returns the number of @frame's function, or UINT32_MAX. Numbers are in the order of names. */
+/* Returns the index of @frame's function, or UINT32_MAX. Functions are sorted by name. */
 static uint32_t find_function(const struct ranking *ranking, const struct calltree_frame *frame)
 {
 	uint32_t low = 0, high = ranking->functions;
@@ -288,7 +297,8 @@ static int write_picture(const struct options *options, struct results *results,
 	picture_trees_subtitle(&sides->trees, options, runs, subtitle);
 	picture_trees_settings(&sides->trees, &picture);
 	picture_settings(options, &picture);
-	diag_set_level(options->level); /* it was lowered for reading; results_write() prints */
+	/* Restore the user's level, lowered for reading, because results_write() prints. */
+	diag_set_level(options->level);
 	results_write(results, sides->trees.shown, &picture, true, &written);
 	if (written.failed)
 		return -EIO; /* reported already */
@@ -320,7 +330,7 @@ static bool writes_to_stdout(const struct options *options)
 	return false;
 }
 
-/* Returns 0, or -errno of standard output. */
+/* Print the table of changes, or JSON. Returns 0, or -errno of writing to standard output. */
 static int print_changes(
 	const struct options *options, const struct changes *changes, struct diag_message *message)
 {
@@ -373,7 +383,9 @@ static int run_programs(const struct request *request, const struct options *opt
 	else if (!error && turns.signal)
 		diag_info("ended after %u of %u runs, which are compared", runs, 2 * options->runs);
 	if (!error) {
-		/* Print nothing about the runs' files, because the user does not know them. */
+		/*
+		 * Print nothing about the runs' files: they are temporary and unknown to the user.
+		 */
 		diag_set_level(options->level == DIAG_VERBOSE ? DIAG_VERBOSE : DIAG_QUIET);
 		error = compare_files(options,
 			&(struct sides_files){turns.files, runs, turns.runs[0],
@@ -393,7 +405,7 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 {
 	int error = options_check_command(options, "diff", false, true, runs, message);
 
-	/* An empty limit, as from an unset shell variable, must not disable the check. */
+	/* Refuse an empty limit: an unset shell variable must not disable the check. */
 	if (!error && is_given(options, "fail-over") && !options->fail_over.count)
 		error = diag_fail(message, -EINVAL, "--fail-over wants PERCENT or REGEX=PERCENT");
 	if (!error && is_given(options, "open") && options->open && !has_outputs(options))

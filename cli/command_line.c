@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse a command line: long and short options, abbreviations and presets. Suggest an option for an
- * unknown one. Values are checked in options.c.
+ * Parse a command line: long and short options, abbreviated options and presets. For an unknown
+ * option, suggest a known one. options.c checks the values.
  */
 #include "cli/options.h"
 
@@ -16,7 +16,10 @@
 
 static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
 
-/* Options of perf, samply, py-spy, cargo flamegraph, flamegraph.pl and async-profiler. */
+/*
+ * Options of perf, samply, py-spy, cargo flamegraph, flamegraph.pl and async-profiler that users
+ * may try, each with flamerun's option for the purpose.
+ */
 static const struct {
 	const char *option, *hint;
 } habits[] = {
@@ -31,9 +34,7 @@ static const struct {
 	{"minwidth", "the least width of a box is --min-width PX"},
 };
 
-/*
- * Returns a constant hint, never NULL, for the unknown option of @bytes at @word (without dashes).
- */
+/* Returns a constant hint, never NULL, for the unknown option @word of @bytes (without dashes). */
 static const char *find_habit_hint(const char *word, size_t bytes)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
@@ -42,7 +43,10 @@ static const char *find_habit_hint(const char *word, size_t bytes)
 	return "flamerun --help lists the options";
 }
 
-/* Store an option of the command line, and note if it belongs to some commands only. */
+/*
+ * Store an option of the command line. If only some commands accept the option, record its name, so
+ * that another command can refuse the option.
+ */
 static int store_option(struct options *options, const struct options_row *row, const char *value,
 	struct diag_message *message)
 {
@@ -68,7 +72,10 @@ struct spelling {
 	char name[40];
 };
 
-/* Set spelling number @i; each row has two numbers. Returns false if there is no such spelling. */
+/*
+ * Set @spelling to spelling number @i of the table. Row i / 2 has the number 2 * row for "name" and
+ * the next one for "no-name". Returns false if the row has no such spelling.
+ */
 static bool spelling_at(struct spelling *spelling, size_t i)
 {
 	const struct options_row *row = &options_rows[i / 2];
@@ -136,7 +143,7 @@ static int refuse_ambiguous(struct diag_message *message, const char *word, size
 	return -EINVAL;
 }
 
-/* Find the option whose name is, or unambiguously begins with, the first @bytes of @word. */
+/* Find the option whose name is the first @bytes of @word, or the only one that begins so. */
 static int find_spelling(
 	struct spelling *found, const char *word, size_t bytes, struct diag_message *message)
 {
@@ -160,7 +167,10 @@ static int find_spelling(
 	return matches > 1 ? refuse_ambiguous(message, word, bytes) : 0;
 }
 
-/* Parse @word, which follows "--". *@used is set if the value is @next, the next word or NULL. */
+/*
+ * Parse the long option @word (without "--"). @next is the word after it, or NULL. *@used is set if
+ * @next is the option's value.
+ */
 static int parse_long(struct options *options, const char *word, const char *next, bool *used,
 	struct diag_message *message)
 {
@@ -193,7 +203,7 @@ static const struct options_row *find_short(char letter)
 	return NULL;
 }
 
-/* Parse @word, which follows "-": letters. A value follows the last one, in @word or in @next. */
+/* Parse the letters @word after "-". The last one may have a value: the end of @word, or @next. */
 static int parse_shorts(struct options *options, const char *word, const char *next, bool *used,
 	struct diag_message *message)
 {
@@ -303,7 +313,7 @@ int options_finish(struct options *options, struct diag_message *message)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
 			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
-	/* "-" is skipped: results_open() checks first whether it can be written at all. */
+	/* Skip "-": results_open() first checks whether stdout can be written to at all. */
 	for (unsigned i = 0; i < options->outputs.count; i++) {
 		const char *path = options->outputs.item[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun push: put files of stacks, or with --symbols the names of functions, into a store.
+ * flamerun push: put files of stacks into a store, or, with --symbols, the names of functions.
  *
  *   flamerun push clickhouse://host/database FILE... --label service=api
  *   flamerun push clickhouse://host/database --symbols PROGRAM...
@@ -58,7 +58,10 @@ static int parse_words(struct words *words, struct options *options, int argc, c
 	return options_check_command(options, "push", false, false, false, message);
 }
 
-/* Read the whole file: its bytes identify it in the store. *@changed_s is its modification time. */
+/*
+ * Read the whole file, because the store identifies a profile by the file's bytes. *@changed_s is
+ * the time of its last modification, in seconds.
+ */
 static int read_bytes(
 	const char *path, struct bytes *bytes, int64_t *changed_s, struct diag_message *message)
 {

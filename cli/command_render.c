@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * flamerun render reads a file of stacks and writes files of any format. flamerun merge reads
- * several files as one.
- */
+/* flamerun render: read a file of stacks, write any format. flamerun merge: read several files. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -17,9 +14,9 @@
 #include "cli/stored.h"
 
 /*
- * Save stacks that were read from a pipe in a file if an output failed and none holds them, because
- * they cannot be read again. Save nothing if the only failure is a pipe whose reader has ended,
- * such as head(1).
+ * Save stacks that came from a pipe in a file if an output failed and no other output has the
+ * stacks, because a pipe cannot be read again. Save nothing if the only failed outputs are pipes
+ * whose reader has ended, such as head(1).
  */
 static void rescue_stacks(const struct input *input, const struct picture_options *picture,
 	const struct results_written *written, struct diag_message *message)
@@ -35,7 +32,7 @@ static void rescue_stacks(const struct input *input, const struct picture_option
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
 
-/* Print how the ranks of a job differ. @ranks may be NULL. */
+/* Print how the ranks of a job differ. @ranks is NULL if the file is not from a job. */
 static void report_ranks(const struct ranks *ranks)
 {
 	char line[RANKS_TEXT_BYTES];

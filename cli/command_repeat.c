@@ -3,8 +3,8 @@
  * flamerun --repeat N: run a program several times, draw one picture of all runs, and print how far
  * the runs differ, so that a reader knows which differences matter.
  *
- * The files of the runs are removed before drawing. If the series ends early, the runs that
- * succeeded are drawn.
+ * The files of the runs are removed before drawing. If a run fails or a signal ends flamerun, only
+ * the runs that succeeded are drawn.
  */
 #include "cli/command.h"
 
@@ -23,7 +23,8 @@
 struct repeated {
 	struct stored stored;
 	struct spread *spread;
-	struct run_figures sum; /* only the members that summary_print_losses() needs */
+	/* Sum over all runs. Only the members that summary_print_losses() needs are set. */
+	struct run_figures sum;
 };
 
 static int check_repeat(const struct options *options, struct diag_message *message)
@@ -51,7 +52,10 @@ static int check_repeat(const struct options *options, struct diag_message *mess
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Add the run in @path to @spread. Filters of @options apply, so shares are of the drawn stacks. */
+/*
+ * Add the run in file @path to @spread. The filters of @options are applied first, so each share is
+ * a share of the drawn stacks.
+ */
 static int add_spread(struct spread *spread, const struct options *options, const char *path,
 	const struct run_figures *figures, struct diag_message *message)
 {
@@ -153,7 +157,9 @@ static void print_repeated(const struct repeated *repeated, bool shows_native)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Report missing runs. Returns 0 if there is a run to draw, otherwise -errno. */
+/*
+ * Report how many runs are missing. Returns 0 if at least one run can be drawn, otherwise -errno.
+ */
 static int check_runs(
 	const struct options *options, const struct turns *turns, struct diag_message *message)
 {
@@ -178,7 +184,10 @@ static struct ending ending_of(const struct turns *turns)
 	return turns->failure;
 }
 
-/* Make and read all runs. Returns 0, or -errno with @message filled unless already reported. */
+/*
+ * Run the program options->runs times and read all results. Returns 0, or -errno. @message is
+ * filled unless the error was already reported.
+ */
 static int gather_runs(struct repeated *repeated, const struct options *options, char **argv,
 	struct ending *ending, struct diag_message *message)
 {
@@ -193,7 +202,9 @@ static int gather_runs(struct repeated *repeated, const struct options *options,
 		ending->status = COMMAND_FAILED;
 	error = check_runs(options, &turns, message);
 	if (!error) {
-		/* Print nothing about the runs' files, because the user does not know them. */
+		/*
+		 * Print nothing about the runs' files: they are temporary and unknown to the user.
+		 */
 		diag_set_level(DIAG_QUIET);
 		error = read_runs(repeated, options, &turns, message);
 		diag_set_level(options->level);

@@ -14,10 +14,13 @@
 #include "cli/run/signals.h"
 #include "cli/stored.h"
 
-#define COLUMNS_USUAL 80 /* if neither COLUMNS nor a terminal says how wide a line may be */
+/* Columns of a line if neither COLUMNS nor a terminal sets the width. */
+#define COLUMNS_USUAL 80
 #define COLUMNS_MAX   1000
 
-/* Returns the width of a line: the variable COLUMNS, as in ls(1), otherwise the terminal's. */
+/*
+ * Returns the columns of a line: the value of COLUMNS, as in ls(1), otherwise the terminal's width.
+ */
 static unsigned find_columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -31,7 +34,7 @@ static unsigned find_columns(void)
 	return columns < COLUMNS_MAX ? (unsigned)columns : COLUMNS_MAX;
 }
 
-/* Returns 0, or -errno of writing; @message is not filled for -EPIPE. */
+/* Write the tables to stdout. Returns 0, or -errno of writing. No @message is set for -EPIPE. */
 static int write_tables(
 	const struct options *options, const struct report *report, struct diag_message *message)
 {

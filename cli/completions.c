@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write completion scripts from the table of options. The script for bash is a function that goes
- * through the words up to the cursor. The one for zsh has a specification for _arguments for each
- * option. The one for fish has a 'complete' command for each option, for words before the program.
+ * through the words up to the cursor. The script for zsh has a specification for _arguments for
+ * each option. The script for fish has a 'complete' command for each option, and completes only
+ * words before the program.
  */
 #include "cli/command.h"
 
@@ -13,16 +14,16 @@
 #include "cli/options.h"
 
 /*
- * A command that prints the presets of the usual settings files as @NAME. It runs sh -c, because
- * the three shells differ in how they test a variable. A relative XDG_CONFIG_HOME is ignored, as
- * flamerun itself does.
+ * A shell command that prints each preset of the usual settings files as "@NAME". sh executes it,
+ * because bash, zsh and fish differ in how they test a variable. A relative XDG_CONFIG_HOME is
+ * ignored, as flamerun itself does.
  */
 #define LIST_PRESETS                                                                               \
 	"sh -c 'case $XDG_CONFIG_HOME in /*) user=$XDG_CONFIG_HOME ;; *) user=~/.config ;; esac\n" \
 	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"              \
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
-/* First words that are commands of flamerun, not programs. */
+/* The first words that are commands of flamerun, not names of programs. */
 #define COMMANDS     "render merge top diff push"
 #define COMMANDS_ANY "render|merge|top|diff|push"
 
@@ -83,7 +84,10 @@ static void write_bash_with_value(const struct options_row *row, FILE *out)
 		fprintf(out, "--%s|", row->long_name);
 }
 
-/* Write a pattern for "-o" and for "-qo": at most one letter without a value before it. */
+/*
+ * Write a bash pattern that matches "-o" and "-qo": an option with a value, after at most one
+ * letter of an option without a value.
+ */
 static void write_bash_letters(FILE *out)
 {
 	fputs("-[", out);
@@ -140,7 +144,7 @@ static void write_bash_helpers(FILE *out)
 		out);
 }
 
-/* Write the function that finds out what the word at the cursor is. */
+/* Write the bash function that finds out how to complete the word at the cursor. */
 static void write_bash_walk(FILE *out)
 {
 	fputs("_flamerun()\n{\n"
@@ -298,7 +302,7 @@ static void write_fish_with_value(const struct options_row *row, FILE *out)
 		fprintf(out, " --%s", row->long_name);
 }
 
-/* Write the function that finds out if the program is before the cursor. */
+/* Write the fish function that finds out whether the program is before the cursor. */
 static void write_fish_walk(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"

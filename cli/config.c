@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read settings, lowest rank first: the system's file, the user's, the project's, the environment.
- * A value of a higher rank wins, so the order of reading does not matter.
+ * Read settings from the system's file, the user's file, the project's file and the environment,
+ * listed with the lowest rank first. A value with a higher rank wins, so the order of reading does
+ * not matter.
  *
- * The library inih parses each line. This file reads the lines, because inih's own reader cuts them
- * at 200 bytes, then counts them wrongly, and accepts a directory as an empty file.
+ * The library inih parses each line. This file reads the lines itself, because inih's own reader
+ * cuts a line at 200 bytes, then counts lines wrongly, and accepts a directory as an empty file.
  *
- * A project's file may come with foreign code, so it can change the picture, but can set no file
- * name and nothing to execute. An unknown key is an error in a file given by --config, otherwise a
- * warning, because the file may be for another version. A bad value is always an error.
+ * A project's file may come with foreign code, so it can change the picture, but cannot set file
+ * names or anything to execute. An unknown key in a file that --config names is an error. In other
+ * files it is a warning, because the file may be for another version. A bad value is always an
+ * error.
  */
 #include "cli/config.h"
 
@@ -35,7 +37,7 @@
 
 /* ---- strings that are kept ------------------------------------------------------------------- */
 
-/* Store a copy of @text in @strings. Returns the copy (borrowed), or NULL without memory. */
+/* Store a copy of @text in @strings. Returns the copy (borrowed), or NULL if there is no memory. */
 static const char *config_keep(struct config_strings *strings, const char *text)
 {
 	char **items = reallocarray(strings->items, strings->count + 1, sizeof(*items));
@@ -137,7 +139,8 @@ void config_paths_release(struct config_paths *paths)
 struct config_reader {
 	struct config *config;
 	struct options *options;
-	struct options other; /* receives settings of presets that were not requested */
+	/* Receives the settings of presets that the user did not request. */
+	struct options other;
 	const struct config_source *source;
 	struct diag_message *message;
 	FILE *in;
@@ -145,7 +148,7 @@ struct config_reader {
 	size_t capacity; /* of line */
 	size_t bytes;	 /* read so far */
 	unsigned number; /* of the line, from 1 */
-	/* The value of a line that is too long for inih's buffer, in @line; NULL: inih has it. */
+	/* The value, in @line, of a line too long for inih's buffer; NULL: inih has the value. */
 	const char *long_value;
 	int error;
 };
@@ -163,7 +166,7 @@ static int fail_line(struct config_reader *reader, const char *what)
 	return 0;
 }
 
-/* Returns where a comment begins in @text, as inih does: at a ';' after a blank; or the end. */
+/* Returns the comment in @text (as in inih, a ';' after a blank), or the end of @text. */
 static char *find_comment(char *text)
 {
 	bool was_blank = false;
@@ -184,7 +187,9 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Write "name=" of the long line @text to @buffer for inih; ->long_value gets the value. */
+/*
+ * Write only "name=" of the long line @text to @buffer for inih. reader->long_value gets the value.
+ */
 static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
@@ -203,8 +208,8 @@ static void shorten_line(struct config_reader *reader, char *text, char *buffer,
 }
 
 /*
- * Read the next line for inih, in place of fgets(). Leading blanks are removed, because inih takes
- * an indented line as a continuation of the previous one.
+ * Read the next line for inih, which calls this instead of fgets(). Remove leading blanks, because
+ * inih treats an indented line as a continuation of the previous line.
  */
 static char *read_line(char *buffer, int size, void *stream)
 {
@@ -245,8 +250,8 @@ static char *read_line(char *buffer, int size, void *stream)
 }
 
 /*
- * Report the unusable @name; @near: what may have been meant, or NULL. Returns 1 after a warning, 0
- * after an error, for inih's handler.
+ * Report that @name cannot be used. @near is a similar name to suggest, or NULL. Returns what
+ * inih's handler must return: 1 after a warning, 0 after an error.
  */
 static int report_unusable(
 	struct config_reader *reader, const char *what, const char *name, const char *near)
@@ -281,7 +286,8 @@ static int report_unknown_key(struct config_reader *reader, const char *name)
 }
 
 /*
- * Set the *@options (NULL: none) and *@rank of settings in @section. Returns 1; 0 after an error.
+ * Handle the beginning of @section. Set *@options to the options that its settings change (NULL if
+ * they are ignored) and *@rank to their rank. Returns 1, or 0 after an error.
  */
 static int begin_section(struct config_reader *reader, const char *section,
 	struct options **options, enum options_rank *rank)
@@ -309,7 +315,7 @@ static int begin_section(struct config_reader *reader, const char *section,
 	return 1;
 }
 
-/* Store one setting. inih calls it for each line. Returns 1, or 0 if the line is wrong. */
+/* Store one setting. inih calls this for each line. Returns 1, or 0 if the line is wrong. */
 static int store_setting(void *user, const char *section, const char *name, const char *value)
 {
 	struct config_reader *reader = user;
@@ -353,7 +359,7 @@ int config_read(struct config *config, struct options *options, const struct con
 	line = ini_parse_stream(read_line, reader, store_setting, reader);
 	if (line < 0 && !reader->error)
 		fail_memory(reader);
-	/* inih returns the first bad line. If no error was reported for it, it has no '='. */
+	/* @line is the first bad line. If no error was reported for that line, it has no '='. */
 	if (line > 0 && (!reader->error || (unsigned)line < reader->number)) {
 		reader->number = (unsigned)line;
 		fail_line(reader, "this is not 'name = value'");
@@ -389,12 +395,15 @@ static int check_file(
 
 /*
  * Open the regular file @source->path for reading. A project's file must belong to the user or root
- * and not be writable for all users.
+ * and must not be writable for all users.
+ *
  * Returns 0 and an owned *@out, or -errno with @message filled (-ENOENT if there is no such file).
  */
 static int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
 {
-	/* O_NONBLOCK: do not wait for the writer of a FIFO. */
+	/*
+	 * With O_NONBLOCK the call does not wait if the path is a FIFO that no process writes to.
+	 */
 	int descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int error;
 
@@ -416,8 +425,9 @@ static int config_open(const struct config_source *source, FILE **out, struct di
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /*
- * Read a file if it exists. *@read is set if it does. If a file that --config did not name cannot
- * be read, this is only a warning, because the user may not know of the file.
+ * Read a settings file if it exists. *@read is set if the file exists. If the file cannot be read,
+ * this is an error only if --config named the file. Otherwise it is a warning, because the user may
+ * not know of the file.
  */
 static int load_file(struct config *config, struct options *options,
 	const struct config_source *given, bool *read, struct diag_message *message)
@@ -432,7 +442,7 @@ static int load_file(struct config *config, struct options *options,
 	if (!source.path)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	error = config_open(&source, &in, &why);
-	/* No warning if the folder cannot be entered, as HOME of another user after su. */
+	/* Do not warn if the folder cannot be searched: after su(1), HOME may be another user's. */
 	*read = !error || !lstat(source.path, &status);
 	if (error && source.is_required) {
 		*message = why;
@@ -478,7 +488,9 @@ static int load_files(struct config *config, struct options *options,
 	return error;
 }
 
-/* Write the environment variable of @row into @name: FLAMERUN_COUNT_NAME for count-name. */
+/*
+ * Write the environment variable of @row into @name. The option count-name has FLAMERUN_COUNT_NAME.
+ */
 static void name_variable(char *name, size_t size, const struct options_row *row)
 {
 	snprintf(name, size, VARIABLE_START "%s", row->long_name);
@@ -486,7 +498,7 @@ static void name_variable(char *name, size_t size, const struct options_row *row
 		*at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
 }
 
-/* Read FLAMERUN_* variables. Empty ones are ignored, because many tools cannot unset a variable. */
+/* Read FLAMERUN_* variables. An empty one counts as unset: many tools cannot unset a variable. */
 static int load_environment(
 	struct config *config, struct options *options, struct diag_message *message)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings that are not on the command line: from ini files and from FLAMERUN_* in the environment.
- * options_store() checks and ranks each of them.
+ * Settings from ini files and from the environment variables FLAMERUN_*. options_store() checks
+ * each setting and compares its rank.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -18,7 +18,10 @@ struct config_strings {
 	size_t count;
 };
 
-/* What was read. struct options borrows strings from it. Zero-initialise; config_release() it. */
+/*
+ * The files and presets that were read. struct options borrows strings from it. Zero-initialise.
+ * Release by config_release().
+ */
 struct config {
 	struct config_strings kept;
 	struct config_strings warnings; /* print them when --quiet is known */
@@ -28,35 +31,38 @@ struct config {
 
 /* A file of settings. */
 struct config_source {
-	const char *path; /* borrowed for as long as the options are used */
+	/* Borrowed. Must stay valid while the options are used. */
+	const char *path;
 	enum options_rank rank;
-	bool is_required; /* given by --config: problems are errors, not warnings */
+	/* true for the file of --config: problems are errors, not warnings */
+	bool is_required;
 };
 
-/* Paths of settings files; owned, NULL: none. config_paths_release() it. */
+/*
+ * Owned paths of settings files. NULL if there is no such file. Release by config_paths_release().
+ */
 #define CONFIG_SYSTEM_PATHS 2
 struct config_paths {
-	char *system[CONFIG_SYSTEM_PATHS]; /* only the first file that exists is read */
+	/* Only the first file that exists is read. */
+	char *system[CONFIG_SYSTEM_PATHS];
 	char *user;
 	char *project;
 };
 
-/*
- * Find the usual paths from the environment and the working directory. A path is NULL if there is
- * no memory for it.
- */
+/* Find the usual paths from the environment and working directory. NULL: none, or no memory. */
 void config_paths_find(struct config_paths *paths);
 void config_paths_release(struct config_paths *paths);
 
 /*
- * Find the nearest .flamerun.ini in @folder or above it, at most up to a folder with .git, @home
- * (may be NULL) or the root of the file system. Returns an owned path, or NULL.
+ * Find the nearest .flamerun.ini in @folder or in a folder above it. The search ends at a folder
+ * that contains .git, at @home (may be NULL) or at the root of the file system. Returns an owned
+ * path, or NULL.
  */
 char *config_project_file(const char *folder, const char *home);
 
 /*
- * Add the settings in @paths and in the environment to @options, whose command line is parsed. Uses
- * options->config and ->no_config, and applies options->preset.
+ * Add the settings of the files in @paths and of the environment to @options, which already has the
+ * command line's options. Uses options->config and ->no_config, and applies options->preset.
  *
  * Returns 0, or -errno with @message filled. In both cases the caller must release @config when
  * @options is no longer used.
@@ -67,7 +73,8 @@ void config_release(struct config *config);
 
 /*
  * Read settings from @in (borrowed) into @options. A key that does not exist, or that a file of
- * this rank may not set, is an error in a required file and otherwise a warning.
+ * this rank must not set, is an error if source->is_required, otherwise a warning.
+ *
  * Returns 0, or -errno with @message filled: "file:line: what is wrong".
  */
 int config_read(struct config *config, struct options *options, const struct config_source *source,

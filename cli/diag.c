@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print messages to the user: format a message, replace what a terminal would interpret, and write
- * it by one write(2).
+ * Print messages to the user. Format a message, replace bytes that a terminal would interpret, and
+ * write the line by a single write(2).
  */
 #include "cli/diag.h"
 
@@ -27,7 +27,7 @@ static unsigned minimum(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment distance. It needs only the last three rows of the matrix. */
+/* Returns the optimal string alignment distance. Keeps only the last three rows of the matrix. */
 static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	unsigned rows[3][WORD_MAX + 1];
@@ -86,7 +86,7 @@ void diag_set_level(enum diag_level level)
 	current_level = level;
 }
 
-/* Returns how many continuation bytes follow @lead in UTF-8; -1 if no character begins with it. */
+/* Returns the number of continuation bytes after @lead in UTF-8; -1 if @lead begins none. */
 static int utf8_follow(unsigned char lead)
 {
 	if (lead < 0x80)
@@ -100,7 +100,7 @@ static int utf8_follow(unsigned char lead)
 	return -1;
 }
 
-/* C1 controls are U+0080 to U+009F, in UTF-8 or as single bytes. */
+/* C1 controls are U+0080 to U+009F. They may be encoded in UTF-8 or be single bytes. */
 void diag_disarm(char *text)
 {
 	unsigned char *at = (unsigned char *)text;
@@ -122,8 +122,8 @@ void diag_disarm(char *text)
 }
 
 /*
- * Write @line to stderr by one write(2). Errors are ignored, because there is no other way to
- * report them. If stderr is non-blocking and full, wait a short time and try again.
+ * Write @line to stderr by one write(2). Ignore errors, because there is no other way to report
+ * them. If stderr is non-blocking and full, wait a short time and try again.
  */
 static void diag_write(const char *line, size_t bytes)
 {
@@ -224,7 +224,7 @@ unsigned diag_lines(void)
 	return __atomic_load_n(&lines_printed, __ATOMIC_RELAXED);
 }
 
-/* Write "flamerun: <text>" into @line of @bytes, as diag_disarm() leaves it, without a newline. */
+/* Write "flamerun: <text>" into @line, without a newline and disarmed as by diag_disarm(). */
 static void diag_format(char *line, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -241,7 +241,7 @@ static void diag_format(char *line, size_t bytes, const char *format, ...)
 	diag_disarm(line);
 }
 
-/* Limits of this process (setrlimit(2)) that a shell or service may have set, by their errors. */
+/* Errors that a resource limit (setrlimit(2)) of a shell or service may cause, with the limit. */
 static const struct {
 	int error;
 	int resource;
@@ -314,8 +314,8 @@ int diag_end_stdout(int error, struct diag_message *message)
 /* ---- slow work ------------------------------------------------------------------------------- */
 
 /*
- * A second thread waits for a second and then writes one line, so that the slow work does not have
- * to call anything meanwhile: it may be one long read of a huge file.
+ * For slow work a second thread waits for a second and then writes one line. The working thread
+ * cannot do so, because it may be in one long read of a huge file.
  */
 
 #define PATIENCE_S 1
@@ -337,7 +337,7 @@ static bool is_wanted(void)
 	       tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* Returns how many bytes of the line fit into a row: a wrapped line could not be erased. */
+/* Returns how many bytes of the line fit into one row. A line that wraps cannot be erased. */
 static size_t visible_bytes(void)
 {
 	struct winsize size = {0};
@@ -363,7 +363,9 @@ static void *wait_and_show(void *limit)
 	return NULL;
 }
 
-/* Start the waiter with all signals blocked, so that the working thread handles them. */
+/*
+ * Start the thread `waiter` with all signals blocked, so that the working thread handles signals.
+ */
 static bool start_waiter(struct timespec *limit)
 {
 	sigset_t all, before;
@@ -415,7 +417,7 @@ void progress_end(void)
 	has_waiter = false;
 	if (!is_shown)
 		return;
-	/* Erase by blanks, because not every terminal has an escape sequence for it. */
+	/* Overwrite with blanks, because not every terminal has an escape sequence to erase. */
 	bytes = visible_bytes();
 	memset(blank, ' ', sizeof(blank));
 	blank[0] = '\r';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print messages: each is one write(2) to stderr and begins with "flamerun: ". Control bytes are
- * replaced, because text from a profile or a command line must not control the terminal. Also finds
- * the known word that is nearest to a mistyped one.
+ * Print messages to stderr. Each message is one write(2) and begins with "flamerun: ". Control
+ * bytes are replaced, because text from a profile or a command line must not control the terminal.
+ * This file also finds the known word that is nearest to a mistyped word.
  */
 #ifndef CLI_DIAG_H
 #define CLI_DIAG_H
@@ -13,12 +13,13 @@
 #include "render/bytes.h"
 
 /*
- * Replace what a terminal would interpret in @text by '?': C0 and C1 controls, DEL, and bytes that
- * are not UTF-8. For text that is not printed by the functions below, which do so themselves.
+ * Replace in @text by '?' what a terminal would interpret: C0 and C1 controls, DEL, and bytes that
+ * are not UTF-8. The functions below do this to their own text. Call it for text that is printed
+ * otherwise.
  */
 void diag_disarm(char *text);
 
-/* How much is printed. */
+/* Which messages are printed. */
 enum diag_level {
 	DIAG_QUIET = 0,  /* -q: errors and hints only */
 	DIAG_NORMAL = 1,
@@ -41,8 +42,8 @@ void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /*
  * Append further lines of the calling thread to @kept (zero-initialised, borrowed) instead of
- * printing them; NULL: print again. diag_put() prints them, so that lines of several threads can be
- * printed in a fixed order.
+ * printing them. @kept NULL: print lines again. diag_put() prints the lines in @kept. So lines of
+ * several threads can be printed in a fixed order.
  */
 void diag_hold(struct bytes *kept);
 void diag_put(const struct bytes *kept);
@@ -54,8 +55,9 @@ bool diag_wants(enum diag_level level);
 unsigned diag_lines(void);
 
 /*
- * The text of one error, owned by the caller. Zero-initialise. Functions below the commands do not
- * print errors: they fill this, return -errno, and the command prints it by diag_report().
+ * The text of one error, owned by the caller. Zero-initialise. Functions that a command calls do
+ * not print errors. They fill a diag_message and return -errno, and the command prints the message
+ * by diag_report().
  */
 #define DIAG_TEXT_BYTES 512
 
@@ -65,8 +67,8 @@ struct diag_message {
 };
 
 /*
- * Fill @message (borrowed, may be NULL). If a resource limit of this process may be the cause of
- * @error, the hint says so; otherwise it is empty. Returns @error, a negative errno.
+ * Fill @message (borrowed, may be NULL) with the text. If @error may be due to a resource limit of
+ * this process, the hint says so. Otherwise the hint is empty. Returns @error, a negative errno.
  */
 int diag_fail(struct diag_message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -79,9 +81,9 @@ void diag_fail_hint(struct diag_message *message, const char *format, ...)
 void diag_report(const struct diag_message *message);
 
 /*
- * Flush stdout after writing to it ended with @error (0 or -errno; with -EIO, errno has the cause).
- * The caller has set errno to 0 before writing. Returns 0, or -errno with @message filled. For
- * -EPIPE @message is not filled, because a reader such as head(1) has just ended.
+ * Flush stdout. @error is the result of the writing before: 0 or -errno; with -EIO, errno has the
+ * cause. The caller has set errno to 0 before the writing. Returns 0, or -errno with @message
+ * filled. For -EPIPE @message is not filled, because a reader such as head(1) has just ended.
  */
 int diag_end_stdout(int error, struct diag_message *message);
 
@@ -90,25 +92,30 @@ int diag_end_stdout(int error, struct diag_message *message);
 struct nearest {
 	const char *word; /* mistyped, borrowed */
 	size_t bytes;
-	const char *best; /* the nearest candidate, borrowed; NULL: none is near */
+	/* The nearest candidate, borrowed. NULL if no candidate is near. */
+	const char *best;
 	unsigned distance; /* edits from @word to @best */
 };
 
-/* Begin a search for the candidate that is most similar to @word (borrowed) of @bytes. */
+/*
+ * Begin a search for the candidate that is most similar to @word, which has @bytes and is borrowed.
+ */
 void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
 
 /*
- * Consider @candidate (borrowed). It is near if its edit distance from the word is at most a third
- * of the candidate's length, or 1 below 6 bytes. The first of equally near candidates is kept.
+ * Consider @candidate (borrowed). A candidate is near if its edit distance from the word is at most
+ * a third of its length, or at most 1 if it has fewer than 6 bytes. If several candidates are
+ * equally near, the first of them is kept.
  */
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
 /* ---- slow work ------------------------------------------------------------------------------- */
 
 /*
- * Begin work that may take long: after a second, show "flamerun: <text> ..." on the terminal. Shows
- * nothing if quiet, if stderr is no terminal, if flamerun is not in its foreground, or if no thread
- * can be started. Print nothing else until progress_end().
+ * Begin work that may be slow: after a second, show "flamerun: <text> ..." on the terminal. Show
+ * nothing if messages are quiet, stderr is no terminal, flamerun is not in the terminal's
+ * foreground, or no thread can be started. The caller must print nothing else until progress_end().
+ *
  * Context: one thread, one piece of work at a time.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));

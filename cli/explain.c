@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Look up messages by cause. Placeholders are replaced by name, because the compiler could not
- * check a table of printf formats against their arguments.
+ * Fill and print messages of the table by their cause. Placeholders have names, because the
+ * compiler could not check the formats of a table against the arguments, as it does for printf().
  */
 #include "cli/explain.h"
 
@@ -23,7 +23,7 @@ static void put_string(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-/* Write the value of the placeholder @key, which has @bytes without its braces. */
+/* Write the value of the placeholder @key into @out. @key has @bytes, without its braces. */
 static void expand_key(
 	char *out, size_t size, const char *key, size_t bytes, const struct explain_facts *facts)
 {

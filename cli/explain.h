@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print messages by their cause. The table is explain.def.
+ * Print messages by their cause. The table of messages is explain.def.
  *
- * In a text of the table "{name}", "{other}", "{why}", "{n}", "{percent}" and "{seconds}" stand for
- * the member of struct explain_facts of that name. "{thread|threads}" stands for the first word if
- * `n` is 1, otherwise for the second.
+ * In the table's texts, "{name}", "{other}", "{why}", "{n}", "{percent}" and "{seconds}" stand for
+ * the member of struct explain_facts with that name. "{thread|threads}" stands for the first word
+ * if `n` is 1, otherwise for the second word.
  */
 #ifndef CLI_EXPLAIN_H
 #define CLI_EXPLAIN_H
@@ -15,7 +15,7 @@
 
 #include "cli/diag.h"
 
-/* A rate that is worth recommending: higher than the default, and not yet costly. */
+/* Hz. A rate that messages recommend: higher than the default rate, but its cost is still low. */
 #define EXPLAIN_HIGHER_HZ 997
 
 /* The value of macro @x as a string literal. */
@@ -29,9 +29,10 @@ enum explanation {
 	EXPLAIN_COUNT
 };
 
-/* Values of the placeholders. Texts are borrowed; NULL is as "". */
+/* Values of the placeholders. Texts are borrowed. NULL has the meaning of "". */
 struct explain_facts {
-	const char *name; /* of the file, process or word that the message is about */
+	/* The file, process or word that the message is about. */
+	const char *name;
 	const char *other;
 	const char *why;
 	uint64_t n;
@@ -39,23 +40,27 @@ struct explain_facts {
 	double seconds; /* printed with two decimals */
 };
 
-/* The address of a struct explain_facts with these members, for an argument of a call. */
+/* The address of a temporary struct explain_facts with these members, for a call. */
 #define FACTS(...) (&(const struct explain_facts){__VA_ARGS__})
 
-/* Write @text with its placeholders replaced into @out, cut to @size bytes. */
+/*
+ * Write @text into @out, cut to @size bytes, and replace its placeholders by the values in @facts.
+ */
 void explain_expand(char *out, size_t size, const char *text, const struct explain_facts *facts);
 
 /*
- * Fill @message (may be NULL) with the message and the hint of @cause. Without a message only the
- * hint is set. Returns @error, a negative errno.
+ * Fill @message (may be NULL) with the message and the hint of @cause. If the cause has only a
+ * hint, only the hint of @message is set. Returns @error, a negative errno.
  */
 int explain(struct diag_message *message, int error, enum explanation cause,
 	const struct explain_facts *facts);
 
-/* Print the message of @cause, if it has one, and "hint: " with its hint, unless quiet. */
+/*
+ * Print the message of @cause if it has one. Then print its hint, if any. Print nothing if quiet.
+ */
 void explain_print(enum explanation cause, const struct explain_facts *facts);
 
-/* Write the name of user @uid, or "uid 1000" if it has none. */
+/* Write the name of user @uid into @out, or "uid 1000" if the user has no name. */
 void explain_user(char *out, size_t size, uid_t uid);
 
 #endif

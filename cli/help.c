@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Print -h, --help, --version and --show-config, and execute commands. The help is made from the
- * options table: -h fits a terminal of 24 lines by 80 columns, --help has a line for each option.
- * --show-config prints the resulting value of each setting and its origin.
+ * options table. -h fits a terminal of 24 lines by 80 columns. --help has a line for each option.
+ * --show-config prints each setting's value and the origin of the value.
  */
 #include "cli/command.h"
 
@@ -30,7 +30,7 @@ static int flush_output(FILE *out)
 #define NS_PER_S      1000000000u
 #define ORIGIN_COLUMN 36
 
-/* Never released: struct options borrows strings from it until the process ends. */
+/* Never released, because struct options borrows its strings until the process ends. */
 static struct config config;
 
 int command_complete(struct options *options, struct diag_message *message)
@@ -59,7 +59,9 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 		out[--bytes] = '\0';
 }
 
-/* Returns @row's value, of a list item @i, for a settings file; owned. NULL: none, or no memory. */
+/*
+ * Returns @row's value (of a list, item @i) as in a settings file; owned. NULL: none, or no memory.
+ */
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {
 	const void *field = (const char *)options + row->field;
@@ -117,7 +119,7 @@ static void write_origin(const struct options_origin *origin, FILE *out)
 		fputs(origin->rank == OPTIONS_COMMAND_LINE ? "command line\n" : "built-in\n", out);
 }
 
-/* Write a line for each value of @row. All lines together are a valid settings file. */
+/* Write one line for each value of @row. All lines of all rows form a valid settings file. */
 static void write_setting(const struct options *options, const struct options_row *row, FILE *out)
 {
 	const struct options_origin *origin = options_origin(options, row);
@@ -181,7 +183,7 @@ static const char long_tail[] =
 	"Examples: flamerun ./server --port 80;  flamerun -o build.svg -- make -j8\n"
 	"The exit status is the program's own. man flamerun explains all of this.\n";
 
-/* Write an option with its text, whose further lines are indented, and its default. */
+/* Write an option, its text (further lines are indented) and its default value. */
 static void write_option(const struct options_row *row, FILE *out)
 {
 	const char *line = row->text;
@@ -276,7 +278,7 @@ struct ending command_finish(struct options *options, int error, command_work *w
 		error = command_complete(options, message);
 	if (!error)
 		error = work(options, context, &ending, message);
-	/* The reader of stdout has ended, as head(1) does: end by SIGPIPE, as cat(1) does. */
+	/* If the reader of stdout has ended, such as head(1), end by SIGPIPE, as cat(1) does. */
 	if (error == -EPIPE)
 		ending.signal = SIGPIPE;
 	else if (error && !ending.status && !ending.signal)

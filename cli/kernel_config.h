@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ask which options the running kernel was built with. Context: any thread. Each call reads a file
- * of some hundred KB.
+ * Find out which options the running kernel was built with. Each call reads a file of some hundred
+ * KB. Context: any thread.
  */
 #ifndef CLI_KERNEL_CONFIG_H
 #define CLI_KERNEL_CONFIG_H
@@ -9,15 +9,16 @@
 #include <stdbool.h>
 
 /*
- * Has the configuration in @path, compressed or not, @option ("CONFIG_HZ") as "=y"?
- * Returns 1 or 0, or -ENOENT: the file is not there or is no kernel's configuration.
+ * Does the configuration in @path (perhaps compressed) set @option ("CONFIG_HZ") to "y"? Returns 1
+ * or 0, or -ENOENT if the file does not exist or is no kernel's configuration.
  */
 int kernel_config_has(const char *path, const char *option);
 
 /*
- * Can CPU timers of this kernel interrupt a system call? With CONFIG_POSIX_CPU_TIMERS_TASK_WORK
- * (since Linux 5.9) the kernel sends their signals when the call is over, without it from the tick,
- * during the call. Returns false where the configuration cannot be read.
+ * Can the signals of this kernel's CPU timers interrupt a system call? With
+ * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (since Linux 5.9) the kernel sends them only when the call is
+ * over. Without that option it sends them from the tick, during the call. Returns false if the
+ * configuration cannot be read.
  */
 bool kernel_config_breaks_off_calls(void);
 

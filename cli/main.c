@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parse the command line, call the command, and exit. No other file exits.
- */
+/* Parse the command line, call the command, and exit. No function in another file exits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 #include "cli/run/run_graph.h"
 #include "cli/run/signals.h"
 
-/* First words that are commands of flamerun, not programs. */
+/* The first words that are commands of flamerun, not names of programs. */
 static const struct {
 	const char *word;
 	struct ending (*command)(struct options *options, int argc, char **argv, int index);
@@ -25,9 +23,9 @@ static const struct {
 #define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*
- * Open /dev/null for those of the descriptors 0 to 2 that are closed, so that no file of flamerun
- * gets these numbers. Reading or writing them still fails with EBADF, because they are opened for
- * the wrong direction; they are close-on-exec, so the program has them closed.
+ * Open /dev/null for each closed descriptor of 0 to 2, so that no file of flamerun gets such a
+ * number. Reading stdin or writing stdout still fails with EBADF, because /dev/null is opened for
+ * the other direction. The descriptors are close-on-exec, so the program gets them closed.
  */
 static int occupy_standard_descriptors(void)
 {
@@ -48,7 +46,7 @@ static struct ending report_failure(const struct diag_message *message)
 	return (struct ending){.status = COMMAND_FAILED};
 }
 
-/* Returns the index of @word in reserved[], or RESERVED_COUNT. */
+/* Returns the index of @word in reserved[]; or RESERVED_COUNT: @word is a program. */
 static size_t find_reserved_word(const struct options *options, const char *word)
 {
 	size_t i = options->ended_by_dashes ? RESERVED_COUNT : 0;
@@ -58,7 +56,7 @@ static size_t find_reserved_word(const struct options *options, const char *word
 	return i;
 }
 
-/* Refuse options that do not fit --job, and those that need it. */
+/* Refuse options that cannot be combined with --job, and options that require --job. */
 static int check_job(const struct options *options, struct diag_message *message)
 {
 	if (options->job && (options->pids || options->runs))
@@ -134,7 +132,7 @@ static void run_invocation(void *context)
 	invocation->ending = dispatch(&invocation->options, invocation->argc, invocation->argv);
 }
 
-/* Returns 0, or -errno with @message filled. */
+/* Run on a sufficient stack. Returns 0, or -errno with @message filled. */
 static int run_on_own_stack(struct invocation *invocation, struct diag_message *message)
 {
 	int error = occupy_standard_descriptors();

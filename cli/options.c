@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of options: check and store values. A value is stored unless the field has one of a
- * higher rank, so values may be read in any order, and the command line is read first because it
- * says which files to read.
+ * Check values of options and store them in struct options. A value is stored unless the field's
+ * value has a higher rank, so values may be read in any order. The command line is read first,
+ * because it says which files to read.
  *
- * Regular expressions are compiled once to report mistakes before a program runs. Expressions that
- * would make glibc use too much memory or time are refused.
+ * Regular expressions are compiled here to report mistakes before a program runs. Expressions for
+ * which glibc would use too much memory or time are refused.
  */
 #include "cli/options.h"
 
@@ -23,7 +23,7 @@
 #include "render/picture.h"
 
 #define NS_PER_S 1000000000.0
-/* More than a century, and less than 64 bits of nanoseconds can hold. */
+/* Seconds: more than a century, but still within 64 bits of nanoseconds. */
 #define DURATION_MAX_S 4000000000.0
 #define SUBJECT_BYTES  256
 /* glibc's regcomp() copies each repeated part, so a few nested repeats would use all memory. */
@@ -111,8 +111,9 @@ const struct options_row *options_find(const char *name, size_t bytes)
 /* ---- regular expressions --------------------------------------------------------------------- */
 
 /*
- * Returns an upper bound of the copies of a part that regcomp() makes, as if all repeats were
- * nested. "x{1,9}" makes 9 copies of x. "x+" is compiled as "xx*", which doubles repeats in x.
+ * Returns an upper bound for how often regcomp() copies a part of the expression: the product of
+ * all repeats, as if they were nested. "x{1,9}" makes 9 copies of x. "x+" is compiled as "xx*", so
+ * it doubles the copies of x.
  */
 static double count_copies(const char *text)
 {
@@ -137,13 +138,14 @@ static double count_copies(const char *text)
 }
 
 /*
- * Does @text have a back reference, "(a*)\1"? POSIX has none in extended expressions, but glibc
- * accepts them, and matching then takes time exponential in the length of a name.
+ * Does @text have a back reference, "(a*)\1"? POSIX has none in extended expressions. glibc accepts
+ * back references, but matching then takes time that is exponential in the length of a name.
  */
 static bool has_back_reference(const char *text)
 {
 	for (const char *at = text; *at; at++) {
-		if (*at == '[') { /* a bracket expression; a backslash in it is a plain character */
+		/* Skip a bracket expression, in which a backslash is a plain character. */
+		if (*at == '[') {
 			at += 1 + (at[1] == '^');
 			at = *at ? strchr(at + 1, ']') : NULL;
 		} else if (*at == '\\') {
@@ -157,7 +159,7 @@ static bool has_back_reference(const char *text)
 	return false;
 }
 
-/* Compile the first @bytes of @text. Returns regcomp()'s result; @why (or NULL) gets its text. */
+/* Compile the first @bytes of @text. Returns regcomp()'s result, and its text in @why (or NULL). */
 static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
 {
 	char part[EXPRESSION_BYTES_MAX + 1];
@@ -176,8 +178,8 @@ static int compile_expression(const char *text, size_t bytes, char *why, size_t 
 
 /*
  * Check an expression. Returns 0, or -EINVAL with the problem in @why, such as "Unmatched ( or \(
- * at character 3 of", which the caller completes by the expression. The mistake is after the
- * longest prefix that compiles.
+ * at character 3 of". The caller appends the expression to @why. The character is the first one
+ * after the longest prefix that compiles.
  */
 static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 {
@@ -216,7 +218,8 @@ struct checked_value {
 
 struct check {
 	const struct options_row *row;
-	const char *subject; /* "--rate", "FLAMERUN_RATE", "/etc/flamerun.ini:3: rate" */
+	/* The setting's name: "--rate", "FLAMERUN_RATE" or "/etc/flamerun.ini:3: rate". */
+	const char *subject;
 	const char *value;
 	struct diag_message *message;
 };
@@ -240,7 +243,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 
 	errno = 0;
 	number = strtoul(value, &end, 10);
-	/* strtoul() accepts leading blanks and signs, so require a digit. */
+	/* strtoul() also accepts leading blanks and signs, so require a digit first. */
 	if (value[0] < '0' || value[0] > '9' || *end || errno || (double)number < check->row->min ||
 		(double)number > check->row->max)
 		return diag_fail(check->message, -EINVAL,
@@ -250,7 +253,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 	return 0;
 }
 
-/* Parse plain decimals only; strtod() also accepts "inf", "nan", "0x1p3" and signs. */
+/* Parse a plain decimal number. strtod() also accepts "inf", "nan", "0x1p3" and signs. */
 static bool is_decimal(const char *value, double *number)
 {
 	char *end;
@@ -307,7 +310,7 @@ static int check_choice(const struct check *check, struct checked_value *checked
 	return -EINVAL;
 }
 
-/* Check that each word of a list with commas is one of the names. */
+/* Check that each word of a list, separated by commas, is an allowed name. */
 static int check_choices(const struct check *check, struct checked_value *checked)
 {
 	const char *at = check->value;
@@ -335,7 +338,7 @@ static int check_regex(const struct check *check, struct checked_value *checked)
 {
 	char why[EXPRESSION_WHY_BYTES];
 
-	/* The empty expression would match every name. It removes the previous values instead. */
+	/* An empty expression, which would match every name, removes the previous values. */
 	checked->text = check->value[0] ? check->value : NULL;
 	if (!checked->text || !check_expression(check->value, why))
 		return 0;
@@ -408,7 +411,9 @@ static int check_value(const struct check *check, struct checked_value *checked)
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/* Add @item to @list. @first: replace the items of other origins. @item NULL: clear the list. */
+/*
+ * Append @item to @list. If @first, remove the items of other origins first. NULL: clear the list.
+ */
 static int add_item(
 	struct options_list *list, bool first, const char *item, const struct check *check)
 {
@@ -430,7 +435,9 @@ static int store_value(struct options *options, const struct check *check,
 
 	switch (check->row->kind) {
 	case OPTIONS_KIND_SWITCH:
-		/* "verbose = no" must not undo --quiet, which has the same field. */
+		/*
+		 * "verbose = no" must not undo --quiet, because both settings have the same field.
+		 */
 		if (checked->number != check->row->min &&
 			*(uint32_t *)field != (uint32_t)check->row->min)
 			return 0;
@@ -459,7 +466,7 @@ static int store_value(struct options *options, const struct check *check,
 	return -EINVAL;
 }
 
-/* Returns the index of a field's origin: the first row with this field (--quiet, --verbose). */
+/* Returns the first row with @row's field. --quiet and --verbose share a field and an origin. */
 static size_t origin_index(const struct options_row *row)
 {
 	size_t i = 0;

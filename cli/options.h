@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings, from the table options.def, and how the command line is parsed. Parsing stops at the
- * first word that is not an option, as in POSIX, so that options of the program are not parsed as
- * flamerun's. Settings from files and the environment are in config.h.
+ * All settings, from the table options.def, and the parser of the command line. As in POSIX,
+ * parsing ends at the first word that is not an option, so that options of the program are not
+ * parsed as flamerun's. Settings from files and the environment are read in config.h.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -25,7 +25,7 @@ enum options_action {
 #define OPTIONS_LIST_MAX 32
 #define OPTIONS_ROWS_MAX 96
 
-/* Origins of values. A later rank overrides an earlier one, in whatever order they are stored. */
+/* Origins of values. A value with a later rank overrides one with an earlier rank, in any order. */
 enum options_rank {
 	OPTIONS_BUILT_IN = 0,
 	OPTIONS_SYSTEM_FILE,
@@ -38,7 +38,8 @@ enum options_rank {
 
 struct options_origin {
 	enum options_rank rank;
-	const char *source; /* file or environment variable, NULL: none; borrowed */
+	/* file or environment variable; NULL: none; borrowed */
+	const char *source;
 	unsigned line;	   /* of the file; 0: not from a file */
 };
 
@@ -47,25 +48,34 @@ struct options_list {
 	unsigned count;
 };
 
-/* Strings are borrowed: from argv, the environment, the table or struct config. */
+/* All settings. Strings are borrowed from argv, the environment, the table or struct config. */
 struct options {
-	struct options_list outputs; /* empty: the default, see options_finish() */
-	struct options_list hide;    /* regular expressions; empty: hide nothing */
-	struct options_list root;    /* regular expressions; empty: whole stacks */
-	struct options_list focus;   /* regular expressions; empty: all stacks */
-	struct options_list ignore;  /* regular expressions; empty: no stacks */
-	struct options_list label; /* "NAME=VALUE", labels of profiles in a store */
+	/* files to write; empty: the default, see options_finish() */
+	struct options_list outputs;
+	struct options_list hide; /* regular expressions */
+	struct options_list root; /* REs; empty: whole stacks */
+	struct options_list focus; /* REs; empty: all stacks */
+	struct options_list ignore; /* REs; empty: no stacks */
+	/* "NAME=VALUE": labels of profiles in a store */
+	struct options_list label;
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
-	struct options_list of;	     /* regular expressions; empty: tables of all functions */
-	struct options_list fail_over; /* "[RE=]PERCENT"; empty: no change is a failure */
-	const char *by;		      /* names of options_groupings(), separated by commas */
-	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
-	const char *sample_type;      /* which values to draw; NULL: the file's default values */
-	const char *palette;	      /* one of palette_names(); NULL: the default one */
+	/* regular expressions; empty: tables of all functions */
+	struct options_list of;
+	/* "[REGEX=]PERCENT": a change above PERCENT is a failure; empty: no change is */
+	struct options_list fail_over;
+	/* names of options_groupings(), separated by commas */
+	const char *by;
+	/* a name of format_names(); NULL: the outputs' file names decide */
+	const char *format;
+	/* the values to draw; NULL: the file's default values */
+	const char *sample_type;
+	/* a name of palette_names(); NULL: the default palette */
+	const char *palette;
 	const char *demangle;	      /* one of demangle_styles() */
 	uint32_t native;
 	const char *ground;	      /* "light" or "dark" */
-	const char *title;	      /* NULL: not set, as in the following strings */
+	/* title to font: NULL if not set */
+	const char *title;
 	const char *subtitle;
 	const char *notes;
 	const char *count_name;
@@ -75,7 +85,7 @@ struct options {
 	double font_size;	      /* pixels; 0: the default */
 	uint32_t width;		      /* pixels */
 	uint32_t direction;	      /* enum picture_direction */
-	uint32_t reverse;	      /* this and all without a comment: 0 or 1 */
+	uint32_t reverse;	      /* 0 or 1, as all uint32_t members without a comment */
 	uint32_t threads;
 	uint32_t collapse_recursion;
 	uint32_t merge_templates;
@@ -87,9 +97,11 @@ struct options {
 	const char *signal; /* one of sampling_signal_names() */
 	uint32_t kernel;   /* 1: show the kernel's functions */
 	uint32_t start_paused;
-	const char *jit; /* names of options_runtimes(), separated by commas */
+	/* names of options_runtimes(), separated by commas */
+	const char *jit;
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
-	const char *job;  /* the folder in which ranks are gathered, or NULL */
+	/* the folder in which the ranks of a job gather profiles, or NULL */
+	const char *job;
 	uint32_t follow;
 	uint32_t outside;
 	uint32_t wall;
@@ -103,21 +115,26 @@ struct options {
 	uint32_t level;		/* enum diag_level */
 	uint32_t action;	/* enum options_action */
 	uint32_t no_config;
-	uint32_t limit; /* rows of a table; 0: the default of the command */
+	uint32_t limit; /* rows of a table; 0: default */
 	uint32_t json, csv;
 	uint32_t runs;	  /* of each program; 0: no --repeat */
 	uint32_t warmups; /* runs before those of @runs */
 	uint32_t ignore_failure;
 	uint32_t symbols; /* 1: push names of functions */
-	const char *completions; /* a shell whose script to write, or NULL */
+	/* the shell whose completion script is printed, or NULL */
+	const char *completions;
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
-	const char *run_only;	 /* the last option given that is only for runs, or NULL */
-	const char *top_only;	 /* the last option given that is only for top, or NULL */
-	const char *diff_only;	 /* the last option given that is only for diff, or NULL */
-	const char *tables_only; /* the last option given that is only for top and diff, or NULL */
-	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of each row's field; options_origin() */
+	/* The last given option that only runs have, or NULL. */
+	const char *run_only;
+	/* The last given option that only the command top has, or NULL. */
+	const char *top_only;
+	/* The last given option that only the command diff has, or NULL. */
+	const char *diff_only;
+	/* The last given option that only the commands top and diff have, or NULL. */
+	const char *tables_only;
+	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of each row; use options_origin() */
 };
 
 enum options_kind {
@@ -150,8 +167,9 @@ enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJEC
 enum options_listed { OPTIONS_LISTED_LONG, OPTIONS_LISTED_SHORT }; /* SHORT: -h lists it, too */
 
 /*
- * A row of the table: an option; or, if long_name is NULL, the title of the group that follows or,
- * if text is NULL as well, the beginning of the options that are not documented.
+ * A row of the table: an option. If long_name is NULL, the row is the title of the group that
+ * follows. If text is NULL, too, the row separates the documented options before it from the hidden
+ * options after it.
  */
 struct options_row {
 	char short_name; /* 0: none */
@@ -159,10 +177,13 @@ struct options_row {
 	const char *argument; /* NULL: a switch or flag */
 	size_t field;	      /* offset in struct options */
 	enum options_kind kind;
-	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
+	/* numbers: the range; SWITCH: on and off; FLAG: min is stored */
+	double min, max;
 	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
-	const char *fallback; /* default value, or a description in parentheses, or NULL */
-	const char *text; /* for --help, "\n" begins a new line; or the title */
+	/* the default value, a description in parentheses, or NULL */
+	const char *fallback;
+	/* text for --help, in which "\n" begins a new line; or the title of a group */
+	const char *text;
 	enum options_completion completion;
 	enum options_commands commands;
 	enum options_from from;
@@ -174,21 +195,21 @@ extern const struct options_row options_rows[];
 extern const size_t options_row_count;
 
 /*
- * Return the allowed values, NULL at the end, of --ground, --by ("function" first, the default),
- * --jit ("none" first, the default) and --completions.
+ * Return the allowed values of --ground, --by (first the default, "function"), --jit (first the
+ * default, "none") and --completions. NULL ends each list.
  */
 const char *const *options_grounds(void);
 const char *const *options_groupings(void);
 const char *const *options_runtimes(void);
 const char *const *options_shells(void);
 
-/* Is @word in @list, whose words are separated by commas? @list may be NULL. */
+/* Does @list contain @word? Its words are separated by commas. @list may be NULL. */
 bool options_has_word(const char *list, const char *word);
 
 /* Returns the row whose long name is the @bytes at @name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);
 
-/* Does @row have a default value? */
+/* Does @row have a default value? A description in parentheses is none. */
 static inline bool options_has_default(const struct options_row *row)
 {
 	return row->fallback && row->fallback[0] != '(';
@@ -198,11 +219,11 @@ static inline bool options_has_default(const struct options_row *row)
 void options_init(struct options *options);
 
 /*
- * Check @value (borrowed for as long as @options is used; NULL: switch on) and store it unless the
- * field's value has a higher rank. Values of a list add up if they have the same origin, otherwise
- * they replace the list; an empty expression clears it.
+ * Check @value and store it unless the field's value has a higher rank. @value is borrowed while
+ * @options is used; NULL turns a switch on. Values of a list are appended if they have the same
+ * origin as the list. Otherwise they replace the list. An empty expression clears the list.
  *
- * Returns 0, or -EINVAL with @message filled. The message begins with the name of the setting as in
+ * Returns 0, or -EINVAL with @message filled. The message begins with the setting's name for
  * @origin: "--rate", "FLAMERUN_RATE" or "/etc/flamerun.ini:3: rate".
  */
 int options_store(struct options *options, const struct options_row *row, const char *value,
@@ -212,13 +233,13 @@ int options_store(struct options *options, const struct options_row *row, const 
 const struct options_origin *options_origin(
 	const struct options *options, const struct options_row *row);
 
-/* Was the setting @name given anywhere? Otherwise it has its default. */
+/* Was the setting @name given? false if it has its default value. */
 bool options_is_said(const struct options *options, const char *name);
 
 /*
- * Parse options from argv[*@index] on. Stops at the first operand (a word without '-', or "-"),
- * after "--", or at argc, and sets *@index to the next word. May be called again after an operand.
- * Long options may be abbreviated. A word @NAME selects a preset.
+ * Parse options from argv[*@index] on. Stop at the first operand (a word without '-', or "-"),
+ * after "--", or at @argc, and set *@index to the next word. May be called again after an operand.
+ * Long options may be abbreviated. A word "@NAME" selects a preset.
  *
  * Returns 0, or -EINVAL with @message filled. -h, --help, --version and --show-config only set
  * ->action.
@@ -227,8 +248,8 @@ int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);
 
 /*
- * Refuse options of the command line that the command @name does not have. @runs: it runs programs.
- * Returns 0, or -EINVAL with @message filled.
+ * Refuse options of the command line that the command @name does not have. @runs: the command runs
+ * programs. Returns 0, or -EINVAL with @message filled.
  */
 int options_check_command(const struct options *options, const char *name, bool is_top,
 	bool is_diff, bool runs, struct diag_message *message);

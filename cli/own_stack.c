@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Run code on a thread's stack, whose size `ulimit -s` does not limit.
- */
+/* Run a function on a stack whose size is independent of `ulimit -s`. */
 #include "cli/own_stack.h"
 
 #include <signal.h>
@@ -48,7 +46,7 @@ int own_stack_call(void (*call)(void *), void *argument)
 		call(argument);
 		return 0;
 	}
-	/* Block signals in this thread, so that the working thread handles them. */
+	/* Block signals in this thread until @call returns, so that the new thread handles them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &request.mask);
 	error = own_stack_thread(&thread, run_call, &request);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set picture options from command-line options, and make the trees that are drawn: filter by
- * regular expressions, group and reverse.
+ * Set picture options from command-line options. Make the trees that are drawn: filter stacks by
+ * regular expressions, group and reverse them.
  */
 #include "cli/picture_settings.h"
 
@@ -20,12 +20,12 @@
 #include "render/label.h"
 #include "render/transform.h"
 
-#define FILTERS_BYTES 200 /* of the description of filters in a picture */
+#define FILTERS_BYTES 200 /* bytes, filters of a picture */
 
 #define ALL_WAITS    "no samples: all of the time was spent waiting, which --wall draws"
 #define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
 
-/* Filters, by enum transform_filter. */
+/* Filters. The index is enum transform_filter. */
 static const struct {
 	const char *option;
 	size_t list;	 /* offset in struct options */
@@ -45,7 +45,7 @@ static const struct options_list *list_of(const struct options *options, int fil
 	return (const void *)((const char *)options + filters[filter].list);
 }
 
-/* See https://reproducible-builds.org/specs/source-date-epoch/. */
+/* Returns SOURCE_DATE_EPOCH (see reproducible-builds.org), or @otherwise if it is not valid. */
 static int64_t created_s(int64_t otherwise)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -77,7 +77,7 @@ enum calltree_times picture_times(const struct options *options)
 	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
-/* In the profile of a job, nodes are stored as processes and ranks as threads. */
+/* --by node groups by process: a job's profile stores nodes as processes, and ranks as threads. */
 static bool by_process(const struct options *options)
 {
 	return options_has_word(options->by, "process") || options_has_word(options->by, "node");
@@ -140,7 +140,7 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->created_s = created_s(picture->created_s);
 }
 
-/* Expressions; a frame has to match one of them. */
+/* Compiled expressions. A frame has to match at least one of them. */
 struct picture_expressions {
 	regex_t regex[OPTIONS_LIST_MAX];
 	bool of_module[OPTIONS_LIST_MAX]; /* compare with "[module]", too */
@@ -148,15 +148,16 @@ struct picture_expressions {
 };
 
 /*
- * Functions without a name are shown as "[libz.so.1+0x1234]". An expression for them matches all
- * functions of the module, so that it still works when debug symbols give them names.
+ * Is @expression for functions of a module? A function without a name is shown as
+ * "[libz.so.1+0x1234]". An expression that begins with "\[" matches all functions of the module, so
+ * that it still works when debug symbols name them.
  */
 static bool is_of_module(const char *expression)
 {
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
-/* Bytes of a name that are compared: glibc's time may grow with the square of the length. */
+/* Bytes of a name that are compared: glibc may take time in the square of this number. */
 #define MATCHED_BYTES_MAX 4096
 
 static bool is_match(const regex_t *regex, const char *text)
@@ -192,7 +193,7 @@ static void expressions_release(struct picture_expressions *expressions)
 		regfree(&expressions->regex[--expressions->count]);
 }
 
-/* Returns 0, or -errno with @message filled and nothing to release. */
+/* Compile @list. Returns 0, or -errno with @message filled and nothing to release. */
 static int expressions_init(struct picture_expressions *expressions, const char *name,
 	const struct options_list *list, struct diag_message *message)
 {
@@ -245,7 +246,7 @@ void picture_expressions_free(struct picture_expressions *expressions)
 	free(expressions);
 }
 
-/* Filters, by enum transform_filter: the expressions, and matchers for transform_filter(). */
+/* Expressions and matchers, for transform_filter(). The index is enum transform_filter. */
 struct filtering {
 	struct picture_expressions expressions[TRANSFORM_FILTERS];
 	struct transform_matcher matchers[TRANSFORM_FILTERS];
@@ -323,13 +324,13 @@ static size_t without_slashes(const char *path, size_t bytes)
 	return bytes;
 }
 
-/* Is @file the folder in the first @bytes of @old, or below it? */
+/* Is @file the folder in the first @bytes of @old, or a path below that folder? */
 static bool is_below(const char *file, const char *old, size_t bytes)
 {
 	return !strncmp(file, old, bytes) && (!file[bytes] || file[bytes] == '/');
 }
 
-/* For struct transform_sources.map: the longest OLD wins, or the last of equal ones. */
+/* For struct transform_sources.map: use the longest OLD that fits, the last one of equal length. */
 static const char *map_file(const char *file, void *context)
 {
 	struct source_map *map = context;
@@ -356,7 +357,7 @@ static const char *map_file(const char *file, void *context)
 	return file;
 }
 
-/* For struct transform_sources.rename: drop template arguments, parameters, suffixes of clones. */
+/* For struct transform_sources.rename: drop template arguments, parameters and clone suffixes. */
 static const char *merged_name(const char *name, void *context)
 {
 	char **text = context;
@@ -375,7 +376,7 @@ static const char *merged_name(const char *name, void *context)
 	return *text;
 }
 
-/* Apply --inline, --source-map and --merge-templates. Returns as transform_sources(). */
+/* Apply --inline, --source-map and --merge-templates. Returns as transform_sources() does. */
 static int source_tree(
 	const struct calltree *tree, const struct options *options, struct calltree **out)
 {
@@ -397,8 +398,8 @@ static int source_tree(
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /*
- * Group and reverse @functions, or with --by line @filtered. Returns 0 and an owned tree in *@out,
- * NULL if nothing changes; or -errno.
+ * Group and reverse @functions, or @filtered with --by line. Returns 0 and an owned tree in *@out
+ * (NULL if nothing changes), or -errno.
  */
 static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
 	const struct options *options, struct calltree **out)
@@ -429,7 +430,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	return error;
 }
 
-/* If --by line finds no line, say so: folded stacks have none, and programs need DWARF. */
+/* Say so if --by line finds no lines: folded stacks have none, and programs need DWARF. */
 static void report_lines(const struct calltree *tree, const struct options *options)
 {
 	uint32_t frame = 0;
@@ -442,7 +443,9 @@ static void report_lines(const struct calltree *tree, const struct options *opti
 		diag_info("no lines are known: boxes are functions");
 }
 
-/* Set *@to to the new tree @made (passes ownership), or to @from if it is NULL. Returns @error. */
+/*
+ * Set *@to to @made (a new tree, passes ownership), or to @from if @made is NULL. Returns @error.
+ */
 static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
 	const struct calltree **to)
 {
@@ -450,7 +453,7 @@ static int keep_tree(int error, const struct calltree *from, const struct calltr
 	return error;
 }
 
-/* Make the trees from trees->filtered. Returns 0, or -errno; @trees holds those made so far. */
+/* Make all trees from trees->filtered. Returns 0, or -errno; @trees then has those made so far. */
 static int make_trees(struct picture_trees *trees, const struct options *options)
 {
 	struct calltree *made = NULL;
@@ -466,7 +469,7 @@ static int make_trees(struct picture_trees *trees, const struct options *options
 		error = shape_tree(trees->filtered, trees->merged, options, &made);
 	error = keep_tree(error, trees->merged, made, &trees->everything);
 	made = NULL;
-	/* If nothing was grouped or reversed, @functions already is the tree to draw. */
+	/* If nothing was grouped or reversed, draw @functions. */
 	if (!error && trees->everything == trees->merged)
 		return keep_tree(0, trees->functions, NULL, &trees->shown);
 	if (!error)
@@ -502,7 +505,7 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 }
 
-/* Free @tree unless it is one of the @count trees of @before. */
+/* Free @tree unless it is equal to one of the @count pointers in @before. */
 static void free_made(const struct calltree *tree, const struct calltree *const *before, int count)
 {
 	while (count)
@@ -544,7 +547,7 @@ const char *picture_trees_empty(const struct picture_trees *trees)
 	return picture_trees_weight(trees) ? NOTHING_LEFT : ALL_WAITS;
 }
 
-/* Append @text to the @at bytes of @out, cut to @size with NUL. Returns the bytes used. */
+/* Append @text to the @at bytes in @out, cut to @size with the NUL. Returns the new length. */
 static size_t add_text(char *out, size_t size, size_t at, const char *text)
 {
 	size_t bytes = strnlen(text, size - 1 - at);
@@ -555,8 +558,8 @@ static size_t add_text(char *out, size_t size, size_t at, const char *text)
 }
 
 /*
- * Write the filters as "focus: a, b; hide: c", perhaps cut. @is_drawn: for a picture, so mention
- * collapsed recursion.
+ * Write the filters into @out as "focus: a, b; hide: c", perhaps cut. If @is_drawn, mention
+ * collapsed recursion, too, which only pictures have.
  */
 static void describe_filters(const struct options *options, bool is_drawn, char out[FILTERS_BYTES])
 {
@@ -581,7 +584,7 @@ static void describe_filters(const struct options *options, bool is_drawn, char 
 	label_clean(out, FILTERS_BYTES, all);
 }
 
-/* Write the filters, the share that is left in percent, and the text @of into @out of @size. */
+/* Write the filters, the share of the weight that is left (in percent) and @of into @out. */
 static void write_filters(const struct picture_trees *trees, const struct options *options,
 	bool is_drawn, const char *of, char *out, size_t size)
 {

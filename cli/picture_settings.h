@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Translate options into the parameters of render/: picture options, filters and trees.
- */
+/* Translate options into parameters of the functions in render/: picture options and trees. */
 #ifndef CLI_PICTURE_SETTINGS_H
 #define CLI_PICTURE_SETTINGS_H
 
@@ -14,21 +12,22 @@
 #include "render/transform.h"
 
 /*
- * Copy the settings of @options (finished; strings are borrowed) into @picture. Texts in @picture
- * are kept if @options have none. picture->created_s becomes SOURCE_DATE_EPOCH if that is set.
+ * Copy the settings of @options (finished; strings are borrowed) into @picture. Texts of @picture
+ * are kept if @options has no such text. If SOURCE_DATE_EPOCH is set, picture->created_s becomes
+ * its value.
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 
-/* Returns how to read a file of stacks. @options is finished; its strings are borrowed. */
+/* Returns how to read a file of stacks. @options is finished. The result borrows its strings. */
 struct input_request picture_input(const struct options *options);
 
 /* Returns which stacks to draw: on a CPU, waiting (--sample-type wait), or both (--wall). */
 enum calltree_times picture_times(const struct options *options);
 
-/* Is each file to have a root of its own? */
+/* Does each input file get its own root? */
 bool picture_by_file(const struct options *options);
 
-/* Is each rank or node of a job to have a root of its own? */
+/* Does each rank or node of a job get its own root? */
 bool picture_by_rank(const struct options *options);
 
 /*
@@ -39,9 +38,9 @@ int picture_check_groups(
 	const struct options *options, bool has_files, struct diag_message *message);
 
 /*
- * Compile the expressions of @list, which were given as --@name, and set @matcher to match frames
- * by any of them. @matcher is valid until *@out (owned) is freed. If @list is empty, *@out is NULL
- * and @matcher is unchanged. Returns 0, or -errno with @message filled.
+ * Compile the expressions of @list, the values of option --@name. Set @matcher to match a frame if
+ * at least one expression matches. *@out (owned) must live as long as @matcher. If @list is empty,
+ * *@out is NULL and @matcher is unchanged. Returns 0, or -errno with @message filled.
  */
 struct picture_expressions;
 int picture_expressions_new(struct picture_expressions **out, const char *name,
@@ -49,21 +48,24 @@ int picture_expressions_new(struct picture_expressions **out, const char *name,
 	struct diag_message *message);
 void picture_expressions_free(struct picture_expressions *expressions); /* NULL is fine */
 
-/* A tree after each step. Pointers are equal if a step changed nothing. */
+/* Trees, each made from another one. Pointers are equal if a step changed nothing. */
 struct picture_trees {
-	enum calltree_times times;	 /* of the stacks that are drawn */
+	enum calltree_times times;	 /* >of stacks that are drawn */
 	const struct calltree *whole;	 /* as given, borrowed */
-	const struct calltree *filtered; /* after filters; frames differ by line; for profiles */
-	const struct calltree *merged;	 /* @filtered with one frame for each function */
-	const struct calltree *functions; /* stacks of @merged with @times; for numbers */
+	/* After filters. A function has a frame for each line. For profiles. */
+	const struct calltree *filtered;
+	/* @filtered with one frame for each function */
+	const struct calltree *merged;
+	/* Those stacks of @merged that have @times. For tables of numbers. */
+	const struct calltree *functions;
 	const struct calltree *everything; /* @merged, grouped and reversed */
-	const struct calltree *shown;	 /* stacks of @everything with @times */
+	const struct calltree *shown;	 /* >those with @times */
 };
 
 /*
- * Make the trees of @tree (finished, borrowed until the release) for @options and @times. Reports
- * the weight of stacks that filters drop, as "N samples of @of"; @of may be "".
- * Returns 0, or -errno with @message filled and nothing to release.
+ * Make the trees of @tree for @options and @times. @tree is finished and borrowed until
+ * picture_trees_release(). Report the weight that filters drop, as "N samples of @of"; @of may be
+ * "". Returns 0, or -errno with @message filled and nothing to release.
  */
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	const struct options *options, enum calltree_times times, const char *of,
@@ -71,20 +73,20 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 
 void picture_trees_release(struct picture_trees *trees);
 
-/* Set the times and the further trees of @picture from @trees (borrowed). */
+/* Set the times of @picture and its further trees from @trees (borrowed). */
 void picture_trees_settings(const struct picture_trees *trees, struct picture_options *picture);
 
-/* Returns the weight of the stacks of trees->whole with trees->times. */
+/* Returns the weight of the stacks of trees->whole that have trees->times. */
 uint64_t picture_trees_weight(const struct picture_trees *trees);
 
-/* Returns the text of a picture if options left no stacks to draw; otherwise NULL. */
+/* Returns the text to draw if options left no stacks; NULL if there are stacks. */
 const char *picture_trees_empty(const struct picture_trees *trees);
 
 #define PICTURE_SUBTITLE_BYTES 512
 
 /*
  * Write into @out the filters, the share of the weight that is drawn, and @subtitle, so that a
- * filtered picture is not mistaken for the whole profile.
+ * reader does not mistake a filtered picture for the whole profile.
  */
 void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
 	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES]);
@@ -92,8 +94,8 @@ void picture_trees_subtitle(const struct picture_trees *trees, const struct opti
 #define PICTURE_FILTERS_BYTES 256
 
 /*
- * Write into @out the filters and the share that is left, for a profile that is written; "" if
- * there are none. @before are filters that were applied when the input was written, or "".
+ * Write into @out the filters and the share that is left, for an output profile; "" if there are
+ * none. @before: the filters that were applied when the input was written, or "".
  */
 void picture_trees_filters(const struct picture_trees *trees, const struct options *options,
 	const char *before, char out[PICTURE_FILTERS_BYTES]);

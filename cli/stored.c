@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read stored profiles for render, merge and top. A single file keeps how it was drawn, its time
- * line and its marks; several files are merged.
+ * Read stored profiles for render, merge and top. The picture of a single file keeps the file's
+ * view settings, time line and marks. Several files are merged.
  */
 #include "cli/stored.h"
 
@@ -63,8 +63,8 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Returns how to read @files. "wait" values of runs are not requested, because a run that never
- * waited has none, and other runs' trees have them beside the CPU time anyway.
+ * Returns how to read @files. For runs, do not request "wait" values, because the file of a run
+ * that never waited has none. The trees of other runs have them besides the CPU time anyway.
  */
 static struct input_request request_of(
 	const struct options *options, const struct stored_files *files)
@@ -93,7 +93,7 @@ static int read_merged(struct input *out, const struct options *options,
 
 /* ---- trees and texts ------------------------------------------------------------------------- */
 
-/* Copy the file's title, marks and the like. picture_settings() then applies the options. */
+/* Copy the file's title, marks and other facts. picture_settings() then applies the options. */
 static void apply_facts(struct picture_options *picture, const struct input_facts *facts)
 {
 	if (facts->title[0])
@@ -111,7 +111,7 @@ static void apply_facts(struct picture_options *picture, const struct input_fact
 	picture->created_s = facts->created_s;
 }
 
-/* Set options that were not given to how the file was drawn before. */
+/* Set the options that were not given to the values with which the file was drawn before. */
 static void apply_view(struct options *options, const struct input_facts *facts)
 {
 	static const char *const groups[2][2] = {{NULL, "thread"}, {"process", "process,thread"}};
@@ -166,7 +166,7 @@ static void describe(struct stored *stored)
 	picture_trees_settings(&stored->trees, picture);
 	picture->other = stored->other.filtered;
 	picture->other_name = facts->other_name;
-	/* The spread of functions is only valid for the same stacks as in the file. */
+	/* The spread of functions is valid only for the stacks that the file has. */
 	if (stored->trees.filtered == stored->trees.whole && stored->trees.times == facts->times)
 		picture->spread = facts->spread;
 	picture->ranks = facts->ranks;

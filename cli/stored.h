@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read stored stacks for the commands render, merge and top: parse their words, read the files, and
- * make trees and picture options.
- *
- * Context: one thread.
+ * Read stored stacks for the commands render, merge and top: parse the words of the command line,
+ * read the files, and make trees and picture options. Context: one thread.
  */
 #ifndef CLI_STORED_H
 #define CLI_STORED_H
@@ -29,13 +27,13 @@ struct stored_files {
 };
 
 /*
- * Parse options and files from argv[@index] on, in any order. The caller must free files->paths in
- * any case. Returns 0, or -errno with @message filled.
+ * Parse options and files from argv[@index] on, which may be mixed. The caller must free
+ * files->paths, after errors as well. Returns 0, or -errno with @message filled.
  */
 int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
 	int index, struct stored_files *files, struct diag_message *message);
 
-/* Each member borrows from the ones before it, and from the options. */
+/* What stored_read() makes. Each member borrows from @options and from the members above it. */
 struct stored {
 	struct options options; /* completed by how the file was drawn */
 	struct input input;
@@ -46,8 +44,8 @@ struct stored {
 
 /*
  * Read @files, merge them if there are several, and make the trees for @options (finished,
- * borrowed). @is_turned: apply --reverse.
- * Returns 0, or -errno with @message filled. The caller must release @stored in any case.
+ * borrowed). If @is_turned, apply --reverse. The caller must release @stored, after errors as well.
+ * Returns 0, or -errno with @message filled.
  */
 int stored_read(struct stored *stored, const struct options *options,
 	const struct stored_files *files, bool is_turned, struct diag_message *message);
