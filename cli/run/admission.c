@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of set-id bits and file capabilities, by the kernel's rules for exec, and of ELF headers
- * (elf_program.h), which decide whether LD_PRELOAD works. The messages are in cli/explain.def.
+ * Decide whether LD_PRELOAD works for a program: check set-id bits and file capabilities by the
+ * kernel's rules for exec, and ELF headers (elf_program.h). The messages are in cli/explain.def.
  *
  * Programs with AddressSanitizer are refused, because its shared runtime ends a program in which
- * another library was loaded first. Setting ASAN_OPTIONS or preloading the runtime would change the
- * program and all its children, so that is left to the user.
+ * another library was loaded first. ASAN_OPTIONS or a preloaded runtime would help, but would also
+ * change the program and all its children, so setting them is left to the user.
  */
 #include "cli/run/admission.h"
 
@@ -32,7 +32,10 @@
 
 /* ---- privileges ------------------------------------------------------------------------------ */
 
-/* Read security.capability: struct vfs_ns_cap_data, little-endian, shorter before version 3. */
+/*
+ * Read the attribute security.capability. Its value is a little-endian struct vfs_ns_cap_data,
+ * whose last field exists from version 3 on.
+ */
 static void read_capabilities(int descriptor, struct privilege_file *file)
 {
 	struct vfs_ns_cap_data data;
@@ -77,7 +80,7 @@ void privilege_read_self(struct privilege_self *self)
 enum privilege_change privilege_decide(
 	const struct privilege_file *file, const struct privilege_self *self)
 {
-	/* Without the group's x bit, S_ISGID once meant mandatory locking and changes no ids. */
+	/* S_ISGID without the group's x bit changes no ids: it once meant mandatory locking. */
 	mode_t set_group = S_ISGID | S_IXGRP;
 
 	if (self->uid != self->euid || self->gid != self->egid)
@@ -92,7 +95,7 @@ enum privilege_change privilege_decide(
 		if (file->cap_permitted && self->uid != 0)
 			return PRIVILEGE_CAPABILITIES;
 	}
-	/* no_new_privs withholds the capabilities, yet the effective flag still sets AT_SECURE. */
+	/* no_new_privs withholds the capabilities, but the effective flag still sets AT_SECURE. */
 	if (file->cap_effective && self->uid != 0)
 		return PRIVILEGE_CAPABILITIES;
 	return PRIVILEGE_SAME;
@@ -100,9 +103,7 @@ enum privilege_change privilege_decide(
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/*
- * flamerun's own ELF header: the library needs programs of the same CPU, word size and byte order.
- */
+/* flamerun's own ELF header. The library requires the same CPU, word size and byte order. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 struct image {
@@ -156,10 +157,7 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	char loader[PATH_MAX] = "", in_words[PATH_MAX + 4] = "";
 	const char *slash;
 
-	/*
-	 * elf_program_read() has checked the NUL; it is missing only if the file is just being
-	 * written.
-	 */
+	/* elf_program_read() has checked the NUL, but the file may have changed since. */
 	if (pread(image->descriptor, loader, program->loader_bytes, (off_t)program->loader_offset) <
 		0)
 		return -errno;
@@ -185,8 +183,9 @@ static int check_loader(const struct image *image, struct diag_message *message)
 }
 
 /*
- * Refuse AddressSanitizer as a shared library, which ends a program if any library, such as a
- * preloaded one, was loaded before it. A static one, and other sanitizers, do not check that.
+ * Refuse a program with AddressSanitizer as a shared library, which ends the program if any library
+ * was loaded before it, such as a preloaded one. A static AddressSanitizer and other sanitizers do
+ * not check the order.
  */
 static int check_sanitizer(const struct image *image, struct diag_message *message)
 {
@@ -197,7 +196,9 @@ static int check_sanitizer(const struct image *image, struct diag_message *messa
 		FACTS(.name = image->name, .other = image->program.sanitizer));
 }
 
-/* Returns the command in @name that runs another as another user. It must stand before flamerun. */
+/*
+ * If @name is a command that runs a program as another user, return it. It must precede flamerun.
+ */
 static const char *prefix_command(const char *name)
 {
 	static const char *const commands[] = {"sudo", "doas", "pkexec"};
@@ -250,7 +251,8 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	if (image.program.kind == ELF_PROGRAM_OTHER_CPU)
 		return refuse_kind(&image, message);
 	/*
-	 * A program traced by root's process keeps its privileges; traced by others it loses them.
+	 * The kernel lets a program keep its privileges if root traces it, so root can sample it
+	 * from outside. Traced by other users, the program would lose them.
 	 */
 	error = check_privileges(&image, self, message);
 	if (error == -ENOTSUP && !self->euid && !self->uid)
@@ -261,7 +263,9 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	error = check_loader(&image, message);
 	if (error)
 		return error;
-	/* Do not sample it from outside either, because its leak checker fails under a tracer. */
+	/*
+	 * Do not sample from outside either: AddressSanitizer's leak checker fails under a tracer.
+	 */
 	*way = ADMISSION_REFUSED;
 	return check_sanitizer(&image, message);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Decide whether a preloaded library can get into an ELF file. preflight.h finds the ELF file that
- * a command runs.
- */
+/* Decide whether a preloaded library can be loaded into an ELF file that preflight.h found. */
 #ifndef CLI_RUN_ADMISSION_H
 #define CLI_RUN_ADMISSION_H
 
@@ -12,7 +9,7 @@
 #include "cli/diag.h"
 
 /*
- * How executing a file would change the process's privileges. If they change, the kernel sets
+ * How executing a file would change the privileges of the process. If they change, the kernel sets
  * AT_SECURE and ld.so ignores LD_PRELOAD. Source: cap_bprm_creds_from_file() in the kernel's
  * security/commoncap.c, and bprm_fill_uid() in fs/exec.c.
  */
@@ -21,16 +18,18 @@ enum privilege_change {
 	PRIVILEGE_USER,         /* set-user-id to another user */
 	PRIVILEGE_GROUP,        /* set-group-id to another group */
 	PRIVILEGE_CAPABILITIES, /* file capabilities */
-	PRIVILEGE_OURSELVES     /* flamerun itself runs with other effective than real ids */
+	/* flamerun's own effective ids differ from its real ids */
+	PRIVILEGE_OURSELVES
 };
 
-/* The properties of a file that can change privileges. */
+/* Properties of a file by which executing it can change privileges. */
 struct privilege_file {
 	mode_t mode;
 	uid_t owner;
 	gid_t group;
-	bool nosuid;        /* its mount ignores set-id bits and capabilities */
-	bool cap_effective; /* capabilities with the effective flag */
+	/* mounted nosuid: set-id bits and capabilities are ignored */
+	bool nosuid;
+	bool cap_effective; /* has the effective flag */
 	bool cap_permitted; /* any permitted capability */
 };
 
@@ -46,26 +45,28 @@ int privilege_read_file(int descriptor, struct privilege_file *file);
 
 void privilege_read_self(struct privilege_self *self);
 
-/* Returns the change of privileges when @self executes @file. Reads nothing else. */
+/* Returns how privileges change when @self executes @file, from these values alone. */
 enum privilege_change privilege_decide(
 	const struct privilege_file *file, const struct privilege_self *self);
 
-/* How a program can be sampled if the library cannot get in. */
+/* How a program can be sampled into which the library cannot be loaded. */
 enum admission_way {
 	ADMISSION_REFUSED = 0,
 	ADMISSION_OUTSIDE /* by a tracer: outside.h */
 };
 
 /*
- * Check whether the library can get into a file.
+ * Check whether the library can be loaded into a file.
  * @descriptor: the file, opened for reading; borrowed. It begins with the ELF magic number.
  * @name: the file's name in messages; borrowed.
  * @self: the process that would execute the file.
- * @way: set to the way that is left if the library cannot get in; may be NULL.
+ * @way: if the library cannot be loaded, set to how the program can be sampled instead; may be
+ *           NULL.
  *
- * Returns 0; -ENOTSUP with @message filled if the library cannot get in (static, other CPU or word
- * size, other C library, privileges change); -ENOEXEC with @message filled if the kernel would not
- * run the file either; -ENOENT with @message filled if its loader is missing; -errno of reading.
+ * Returns 0; -ENOTSUP with @message filled if the library cannot be loaded (static program, other
+ * CPU or word size, other C library, privileges change); -ENOEXEC with @message filled if the
+ * kernel would not run the file either; -ENOENT with @message filled if the file's loader is
+ * missing; -errno of reading.
  */
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
 	enum admission_way *way, struct diag_message *message);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locking and writing of a node's file. The lock is on the file itself (flock(2)), so the kernel
- * releases it when its owner dies. A rename replaces the file, so after locking check that the
- * locked file still has the name.
+ * Lock and write the file of a node. The lock is on the file itself (flock(2)), so the kernel
+ * releases it when the process that holds it dies. Writers replace the file by a rename, so after
+ * locking check that the locked file still has the name.
  */
 #include "cli/run/commit.h"
 
@@ -45,7 +45,7 @@ static bool is_same_file(int descriptor, const char *path)
 	       have.st_dev == now.st_dev;
 }
 
-/* Open and lock @path. Returns a descriptor, whose close() unlocks, or -errno. */
+/* Open and lock @path. Returns a descriptor, or -errno. Closing the descriptor unlocks the file. */
 static int lock_file(const char *path)
 {
 	const struct timespec step = {.tv_nsec = LOCK_STEP_MS * NS_PER_MS};
@@ -88,7 +88,9 @@ static int name_file(struct commit *commit, struct diag_message *message)
 
 /* ---- reading the file ------------------------------------------------------------------------ */
 
-/* Add @file's stacks to @tree under their numbers. Returns 0, or -EBADMSG if one is there twice. */
+/*
+ * Add @file's stacks to @tree with the same numbers. Returns 0; -EBADMSG if a stack occurs twice.
+ */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
 	for (uint32_t i = 0; i < file->frame_count; i++) {
@@ -105,8 +107,9 @@ static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 }
 
 /*
- * Is @file of an earlier job? Not all launchers name jobs, but a rank that is to begin cannot have
- * ended, and the numbers of ranks are below the job's size. Drops ranks above it from @file.
+ * Is @file from an earlier job? Not all launchers name jobs, so a rank whose first commit this is
+ * must not have ended yet in @file. From a file of this job, drop ranks whose number is not below
+ * the job's size.
  */
 static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 {
@@ -129,7 +132,7 @@ static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 }
 
 /*
- * Read the node's file into @file, which stays empty if there is none, or if it is another job's.
+ * Read the node's file into @file. If no file exists, or it is from another job, @file stays empty.
  */
 static int read_others(
 	const struct commit *commit, struct ranks_file *file, struct diag_message *message)
@@ -153,7 +156,7 @@ static int read_others(
 /* ---- this rank's part ------------------------------------------------------------------------ */
 
 /*
- * Add the stacks of @from to @to. Returns 0 with the weight of each node of @to (owned), or -errno.
+ * Add @from's stacks to @to. Returns 0 and *@weights (owned), the added weight by node; or -errno.
  */
 static int add_stacks(struct calltree *to, const struct calltree *from, uint64_t **weights)
 {
@@ -193,7 +196,7 @@ struct content {
 	const uint64_t *weights;
 };
 
-/* Write the content to the disk before the rename, because the node may lose power next. */
+/* Write the content to the disk before the rename, because the node may lose power afterwards. */
 static int write_content(void *context, FILE *out)
 {
 	const struct content *content = context;
@@ -228,7 +231,7 @@ static bool all_ended(const struct commit *commit, const struct ranks_file *othe
 	return is;
 }
 
-/* Write the file with this rank's part replaced. The caller holds the lock. */
+/* Write the file again with this rank's part replaced. The caller holds the lock. */
 static int put_locked(struct commit *commit, const struct calltree *tree, uint64_t period_ns,
 	struct diag_message *message)
 {
@@ -281,9 +284,9 @@ static int put_tree(struct commit *commit, const struct calltree *tree, uint64_t
 }
 
 /*
- * Write the first commit. Only now can the rank change to a file of its own, because stacks in two
- * files would count twice. This helps if the node's file cannot be locked or its content cannot be
- * used.
+ * Write the first commit. If the node's file cannot be locked or its content is not usable, change
+ * to a file of this rank's own. Only the first commit can do so, because otherwise stacks would be
+ * in two files and count twice.
  */
 static int put_first(struct commit *commit, struct diag_message *message)
 {
@@ -382,7 +385,7 @@ static uint64_t count_ended(const struct commit *commit)
 	return ended;
 }
 
-/* Two ranks may find this at once: only one gets the lock of the folder. */
+/* Several ranks may find that all have ended. Only one of them gets the lock of the folder. */
 bool commit_is_last(struct commit *commit)
 {
 	if (!commit->was_last || !commit->job_rank->size ||

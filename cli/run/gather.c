@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pipes' reader, the collector and the tracing process, from a run's start to its last sample.
+ * Own what gathers samples from a run's start to its last sample: the reader of the pipes, the
+ * collector process and the tracing process.
  */
 #include "cli/run/gather.h"
 
@@ -17,7 +18,7 @@
 #include "cli/profile/accounting.h"
 #include "libprof/profile/profile.h"
 
-/* A read of the arena takes ms; a machine without a free CPU gets this much longer. */
+/* ms, and tries. The collector reads the arena within ms if it gets a CPU. */
 #define LOOK_MS	   1000
 #define LOOK_TRIES 20
 
@@ -28,14 +29,17 @@ struct gather {
 	struct perf_events *events;  /* NULL: threads have only timers */
 	uint64_t event_cost_ns;
 	struct injected *injected; /* NULL: waits are not recorded there */
-	/* NULL: no tracing process. With a collector it samples programs without the library. */
+	/*
+	 * NULL: no tracing process. If there is a collector, too, the tracing process samples only
+	 * programs without the library.
+	 */
 	struct outside *outside;
 };
 
 /*
- * Start a tracing process for programs without the library; if that fails they are not sampled. Not
- * with the test clock, because the tracer counts another time, and not with start_paused, because
- * these programs could never ask for sampling.
+ * Start a tracing process for programs without the library. If starting fails, such programs are
+ * not sampled. Start none for the test clock, because the tracer uses another clock, and none for
+ * start_paused, because such programs cannot ask for sampling.
  */
 static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {
@@ -73,7 +77,7 @@ static int open_inside(
 	gather->channel.arena->is_looked_at = config->waits;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
-	/* Without memory, waits and kernel stacks are not recorded. */
+	/* If memory is short, waits and kernel stacks are not recorded. */
 	if (config->waits || config->has_kernel)
 		gather->injected = injected_new(&(struct injected_config){
 			.arena = gather->channel.arena,
@@ -184,8 +188,8 @@ bool gather_connected(const struct gather *gather)
 }
 
 /*
- * Count the images in pid namespaces below flamerun's. flamerun has no pid for their processes, so
- * the collector cannot see them end.
+ * Returns the number of process images (execs) in pid namespaces below flamerun's. flamerun has no
+ * pid for these processes, so the collector does not see their end.
  */
 static unsigned count_namespaced(struct wire_arena *arena)
 {
@@ -218,7 +222,9 @@ unsigned gather_count_live(const struct gather *gather)
 	       (begun > arrived ? begun - arrived : 0);
 }
 
-/* Has @source written its last record? RECORD_END may be missing: others can read from the pipe. */
+/*
+ * Has @source ended? Its RECORD_END may be missing, because other processes can read from the pipe.
+ */
 static bool has_ended(const struct gather *gather, enum record_source source)
 {
 	const struct pipe_reader_state *state = pipe_reader_state(gather->pipe_reader);
@@ -252,7 +258,7 @@ int gather_sync(struct gather *gather)
 	return error;
 }
 
-/* Returns the CPU time of images while they were sampled, the total if only the tracer samples. */
+/* Returns the CPU time of images while they were sampled: the total if only the tracer samples. */
 static uint64_t seen_ns(struct flameprof_profile *profile)
 {
 	uint64_t ns = 0;
@@ -266,7 +272,7 @@ static uint64_t seen_ns(struct flameprof_profile *profile)
 	return ns;
 }
 
-/* Returns how CPU time before images could be sampled is counted. */
+/* Returns how to count CPU time that was used before sampling of an image could begin. */
 static enum accounting_start start_of(const struct wire_arena *arena)
 {
 	if (arena->clock_hz)
@@ -293,11 +299,13 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
 		error = gather_read(gather);
 	}
-	/* Read what was written by a source that ended without RECORD_END. */
+	/* Read the last records of a source that ended without RECORD_END. */
 	error = gather_read(gather);
 	if (gather->events)
 		counts->kernel_unseen = perf_events_unseen(gather->events);
-	/* Programs of the run may have written any value to the arena. */
+	/*
+	 * Compare first, because programs of the run can write any value to the arena's counters.
+	 */
 	if (counts->delivered > counts->overruns)
 		counts->handler_ns +=
 			(counts->delivered - counts->overruns) * gather->event_cost_ns;

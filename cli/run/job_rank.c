@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers in order of preference: one that was started by another comes first. For example,
- * mpirun in a Slurm allocation starts its daemons by srun, and ranks inherit the daemon's variables
- * of srun.
+ * Find a rank in the environment. If one launcher started another, the inner one comes first in the
+ * list. For example, mpirun in a Slurm allocation starts its daemons by srun, and the ranks inherit
+ * the daemons' variables of srun.
  */
 #include "cli/run/job_rank.h"
 
@@ -18,7 +18,8 @@
 #define SLURM_SIZE "SLURM_STEP_NUM_TASKS"
 
 static const struct {
-	const char *name, *size, *job; /* environment variables of size and job */
+	/* environment variables of the job's size and of its name */
+	const char *name, *size, *job;
 } launchers[] = {
 	{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
 	{"PMIx", NULL, "PMIX_NAMESPACE"},
@@ -46,7 +47,7 @@ static bool read_number(const char *name, uint32_t *number)
 	return true;
 }
 
-/* Make @name the name of a file that is not hidden. */
+/* Set the node's name to @name, changed so that it is the name of a file that is not hidden. */
 static void name_node(struct job_rank *job_rank, const char *name)
 {
 	snprintf(job_rank->node, sizeof(job_rank->node), "%s", name);
@@ -69,9 +70,7 @@ static void name_job(struct job_rank *job_rank, const char *variable)
 			step ? step : "");
 }
 
-/*
- * Returns Slurm's number of tasks if its variables are of this rank, not of its launcher; else 0.
- */
+/* Returns Slurm's number of tasks, or 0 if its variables are the launcher's, not this rank's. */
 static uint32_t slurm_size(uint32_t rank)
 {
 	uint32_t task, size;
@@ -88,7 +87,7 @@ void job_rank_find(struct job_rank *job_rank)
 
 	*job_rank = (struct job_rank){.launcher = NULL};
 	gethostname(host, sizeof(host) - 1);
-	/* Use Slurm's name first, because several of its nodes may be one machine. */
+	/* Prefer Slurm's node name, because several nodes of Slurm may be one machine. */
 	name_node(job_rank, node && *node ? node : host);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		if (!read_number(placeholder_ranks[i], &job_rank->rank))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find which rank of a parallel job this process is: its number, the number of ranks, the node and
- * the job, from the environment variables that launchers set.
+ * Find out from the environment variables of launchers which rank of a parallel job this process
+ * is: its number, the number of ranks, the node and the job.
  */
 #ifndef CLI_RUN_JOB_RANK_H
 #define CLI_RUN_JOB_RANK_H
@@ -13,7 +13,7 @@
 #define JOB_RANK_JOB_BYTES 128
 
 struct job_rank {
-	const char *launcher; /* for messages; NULL: no launcher found */
+	const char *launcher; /* for messages; NULL: none found */
 	uint32_t rank;
 	uint32_t size;		      /* number of ranks; 0: not known */
 	char node[HOST_NAME_MAX + 1]; /* for a file's name: without a slash */

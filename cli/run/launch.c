@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Environment, fork, exec and the report of exec's error to the parent; then watching the child.
- */
+/* Start the program: environment, fork, exec and the report of exec's error. Then watch it. */
 #include "cli/run/launch.h"
 
 #include <errno.h>
@@ -54,7 +52,7 @@ static bool is_listed(const char *list, const char *library)
 	return false;
 }
 
-/* Append @library to @old, because AddressSanitizer's runtime must be loaded before any other. */
+/* Append @library to @old: a runtime of AddressSanitizer in @old must be loaded first. */
 static char *preload_entry(const char *library, const char *old)
 {
 	char *entry = NULL;
@@ -66,7 +64,7 @@ static char *preload_entry(const char *library, const char *old)
 	return entry;
 }
 
-/* The array: LD_PRELOAD, which is owned; @channel; then the unchanged strings of @base. */
+/* The array is LD_PRELOAD=... (owned), @channel, and the other strings of @base (borrowed). */
 char **launch_environment(char *const *base, const char *library, const char *channel)
 {
 	const char *old = NULL;
@@ -101,7 +99,7 @@ void launch_environment_free(char **environment)
 	free(environment);
 }
 
-/* Returns "sh file argument...", as execvp() runs text without "#!"; owned. NULL without memory. */
+/* Returns "sh file argument...", for text without "#!" as in execvp(); owned. NULL: no memory. */
 static char **shell_arguments(const char *file, char *const *argv)
 {
 	size_t count = 0;
@@ -119,7 +117,7 @@ static char **shell_arguments(const char *file, char *const *argv)
 	return made;
 }
 
-/* In the child: report that it runs, then wait until admitted. Ends if it is not. */
+/* In the child: report that it runs, then wait for the parent's permission to exec, or end. */
 static void await_admission(int gate)
 {
 	char word = 0;
@@ -144,7 +142,7 @@ static void exec_program(const char *file, char *const *argv, char *const *shell
 	_exit(COMMAND_FAILED);
 }
 
-/* Wait until exec has closed the pipe, or its error arrives. Returns 0 or a positive errno. */
+/* Wait until exec closes the pipe or reports its error. Returns 0 or a positive errno. */
 static int exec_error(int from)
 {
 	int error = 0;
@@ -156,7 +154,7 @@ static int exec_error(int from)
 	return bytes == (ssize_t)sizeof(error) ? error : 0;
 }
 
-/* Call admit() with @child, then let the child exec. Returns 0, or -errno with @message filled. */
+/* Call request->admit(), then let @child exec. Returns 0, or -errno with @message filled. */
 static int admit_child(
 	const struct launch_request *request, pid_t child, int gate, struct diag_message *message)
 {
@@ -179,7 +177,7 @@ static void reap_child(pid_t child)
 		;
 }
 
-/* Open the pipe for exec's error, and the socket pair on which the child waits to be admitted. */
+/* Open the pipe for exec's error, and the sockets by which the child waits for permission. */
 static int open_channels(int report[2], int gate[2])
 {
 	int error;
@@ -194,7 +192,7 @@ static int open_channels(int report[2], int gate[2])
 	return error;
 }
 
-/* Replace standard streams that are terminals. Context: between fork and exec. */
+/* Replace those standard streams that are terminals. Context: between fork and exec. */
 static void replace_terminal(const struct launch_request *request)
 {
 	if (request->terminal_input >= 0 && isatty(STDIN_FILENO))
@@ -216,7 +214,8 @@ static int start_child(pid_t *child, const struct launch_request *request, char 
 	*child = fork();
 	if (!*child) {
 		close(gate[0]);
-		if (request->tracer > 0) /* fails without the Yama module: then it is not needed */
+		/* fails without the Yama module, which alone requires it */
+		if (request->tracer > 0)
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
 			await_admission(gate[1]);
@@ -276,7 +275,7 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 
 /* ---- watching the child ---------------------------------------------------------------------- */
 
-#define TICK_MS	       50 /* longest ms between turns of the loop */
+#define TICK_MS	       50 /* ms, longest time between polls */
 #define GRACE_TICK_MS  5
 #define CONTINUE_TRIES 10
 #define NS_PER_MS      1000000u
@@ -294,7 +293,7 @@ static void report_once(int error)
 	diag_report(&message);
 }
 
-/* Returns the ms to sleep if no event comes, or -1 for ever. */
+/* Returns the ms for which poll() may wait for an event, or -1: without limit. */
 static int remaining_ms(const struct watch *watch)
 {
 	int patience = watch->gather || watch->live ? TICK_MS : -1;
@@ -318,12 +317,13 @@ static void sleep_until_event(const struct watch *watch, int patience)
 		{.fd = watch->live ? live_descriptor(watch->live) : -1, .events = POLLIN},
 	};
 
-	poll(files, 3, patience); /* EINTR has the effect of the doorbell */
+	/* After EINTR continue as for an event, because all sources are read anyway. */
+	poll(files, 3, patience);
 	signals_drain();
 }
 
 /*
- * Read one stop or continuation of the child. Returns CLD_STOPPED, CLD_TRAPPED, CLD_CONTINUED or 0.
+ * Read one stop or continuation of the child. Returns its si_code (CLD_...), or 0 if there is none.
  */
 static int read_change(pid_t child, int kinds, int *stop_signal)
 {
@@ -336,9 +336,10 @@ static int read_change(pid_t child, int kinds, int *stop_signal)
 }
 
 /*
- * Stop flamerun if job control stopped the child in flamerun's process group, because the shell
- * waits for flamerun to stop. Stopping after the child, not at the terminal's SIGTSTP, leaves the
- * child time to restore its screen. If only flamerun is continued, continue the child.
+ * If job control stopped the child in flamerun's process group, stop flamerun, too, because the
+ * shell waits for flamerun to stop. Do so after the child has stopped, not at the terminal's
+ * SIGTSTP, so that the child has time to restore its screen. If only flamerun is continued,
+ * continue the child.
  */
 static void stop_with_child(pid_t child, int stop_signal)
 {
@@ -360,9 +361,9 @@ out:
 }
 
 /*
- * Resume a child that made flamerun its tracer (PTRACE_TRACEME) in order to refuse debuggers. Each
- * signal stops such a child until its tracer resumes it, and sampling signals come many times a
- * second.
+ * Resume a child that made flamerun its tracer (PTRACE_TRACEME), as programs do to refuse
+ * debuggers. Each signal stops such a child until its tracer resumes it, and sampling sends many
+ * signals per second.
  */
 static void continue_child(pid_t child, int stop_signal)
 {
@@ -388,8 +389,8 @@ static void handle_changes(pid_t child)
 }
 
 /*
- * Reap orphans if flamerun is pid 1 of its namespace, as a container's command is, because it
- * inherits every orphan there and no other process can reap them.
+ * Reap orphans if flamerun is pid 1 of its pid namespace, as a container's command is. Orphans then
+ * become children of flamerun, and no other process can reap them.
  */
 static void reap_orphans(pid_t child)
 {
@@ -410,8 +411,9 @@ static uint64_t timeval_ns(struct timeval time)
 }
 
 /*
- * Reap the child if it has ended. Read its CPU clock before, because afterwards its time cannot be
- * separated from its children's. Its pid stays in use until no signal is passed on any more.
+ * If the child has ended, reap it. Read its CPU clock before reaping, because wait4() returns the
+ * sum with its children's time. Stop forwarding signals before reaping, because the pid may be used
+ * anew afterwards.
  */
 static bool reap_program(struct watch *watch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Search for libflameprof.so.1, and the link that replaces a path that LD_PRELOAD cannot contain.
+ * Search for libflameprof.so.1. If LD_PRELOAD cannot contain the path, make a symbolic link to it.
  */
 #include "cli/run/library.h"
 
@@ -16,7 +16,7 @@
 #define SPLITS_PRELOAD " :$"
 #define LINK_FOLDER    "flamerun.XXXXXX"
 
-/* Removed by library_abandon(); read in signal handlers. */
+/* The link for LD_PRELOAD and its folder. Read by library_abandon() in signal handlers. */
 static char link_folder[PATH_MAX];
 static char link_path[PATH_MAX + sizeof(NAME)];
 static volatile sig_atomic_t link_exists;
@@ -36,7 +36,7 @@ int library_program_folder(char folder[PATH_MAX], struct diag_message *message)
 	return 0;
 }
 
-/* Find a readable file of the library's name in @folder/@below. Sets @path to its real path. */
+/* If @folder/@below has a readable file with the library's name, set @path to its real path. */
 static int find_in_folder(const char *folder, const char *below, char path[PATH_MAX])
 {
 	char file[PATH_MAX + sizeof(NAME) + 8];
@@ -54,7 +54,8 @@ static int find_in_folder(const char *folder, const char *below, char path[PATH_
 
 /*
  * Make a link to @target in a new folder in @place. All users may enter the folder, because a
- * target may change its user and still must load the library. Only flamerun's user can write to it.
+ * program that changes its user must still be able to load the library. Only flamerun's user can
+ * write to it.
  */
 static int link_in(const char *place, const char *target)
 {

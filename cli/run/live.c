@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Counts for --live. Shown are differences: from the last count and from the last reset to now.
- */
+/* Count weights for --live and show their growth since the last count and the last reset. */
 #include "cli/run/live.h"
 
 #include <errno.h>
@@ -20,7 +18,8 @@
 #include "render/ranking.h"
 
 #define NS_PER_S    1000000000u
-#define COST_FACTOR 20 /* pause between counts, in times of a count's duration */
+/* The pause between two counts is at least this multiple of the time that a count takes. */
+#define COST_FACTOR 20
 #define NOTICE_NS   (4ull * NS_PER_S)
 #define TITLE_BYTES 160
 #define COPY_BYTES  65536
@@ -31,11 +30,12 @@ struct counted {
 	uint64_t self, total;
 };
 
-/* All weights at one time; all zero at the beginning. */
+/* The weights of all functions and threads at one time. All zero at the beginning. */
 struct count {
 	struct counted *functions; /* sorted by name */
 	uint32_t function_count;
-	uint64_t *threads; /* weight by the profile's number of the thread */
+	/* weight of each thread, by its number in the profile */
+	uint64_t *threads;
 	uint32_t thread_count;
 	uint64_t weight, thread_weight;
 	uint64_t time_ns;
@@ -46,8 +46,10 @@ struct live {
 	char title[TITLE_BYTES];
 	bool has_screen, is_paused, has_program;
 	int input, output; /* replacements of the terminal; -1: none */
-	off_t put;	   /* bytes of `output` written to the terminal */
-	int messages;	   /* copy of stderr, restored with the terminal; -1: none */
+	/* bytes of the file `output` that are already on the terminal */
+	off_t put;
+	/* copy of stderr, put back with the terminal; -1: none */
+	int messages;
 	uint64_t due_ns, notice_ns;
 	char notice[DIAG_TEXT_BYTES];
 	struct count reset, last;
@@ -186,7 +188,7 @@ static int by_work(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-/* Fill the function list: shares since the reset, and since the last count. */
+/* Fill the list of functions: shares since the reset, and shares since the previous count. */
 static int show_functions(struct live *live, const struct count *now)
 {
 	struct live_function *functions =
@@ -269,7 +271,8 @@ static void show_now(struct live *live)
 	double seconds;
 
 	if (count_now(live, &now))
-		return; /* without memory the display does not change */
+		/* If memory is short, do not change the display. */
+		return;
 	seconds = now.time_ns > since_ns ? (double)(now.time_ns - since_ns) / NS_PER_S : 1;
 	live->view.elapsed_s = (double)(now.time_ns - run_graph->started_ns) / NS_PER_S;
 	live->view.samples = now.weight;
@@ -308,7 +311,7 @@ static void draw(struct live *live)
 	}
 }
 
-/* Count from zero from now on; pictures still have everything. */
+/* Show only what is counted from now on. Pictures still contain all samples. */
 static void reset(struct live *live)
 {
 	struct count now;
@@ -331,7 +334,7 @@ static void write_picture(struct live *live)
 				 : "written; it goes on");
 }
 
-/* Write to the terminal what the program wrote since the last call. */
+/* Write to the terminal what the program has written since the previous call. */
 static void put_output(struct live *live)
 {
 	char bytes[COPY_BYTES];
@@ -347,7 +350,7 @@ static void put_output(struct live *live)
 	}
 }
 
-/* Execute the command of @key. Returns whether the sampling is to end. */
+/* Execute the command of @key. Returns true if sampling is to end. */
 static bool act_on(struct live *live, enum live_key key)
 {
 	switch (key) {
@@ -449,7 +452,7 @@ void live_begin(struct live *live, const struct run_graph *run_graph)
 	size_t used = 0;
 
 	live->run_graph = run_graph;
-	/* Without the program's folder, because a long one would fill a narrow screen. */
+	/* Omit the program's folder, because a long one would fill a narrow screen. */
 	for (char *const *word = run_graph->words; *word && used < sizeof(live->title); word++)
 		used += (size_t)snprintf(live->title + used, sizeof(live->title) - used, "%s%s",
 			used ? " " : "", used ? *word : base_name(*word));

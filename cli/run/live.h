@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --live: show once a second, during a run, the functions and threads that use the CPU now and
- * those that used it most. On a terminal this is a screen with keys, elsewhere one line per second.
+ * --live: during a run, show once a second the functions and threads that use the CPU now, and
+ * those that used it most so far. On a terminal this is a screen with keys, otherwise one line per
+ * second.
  *
- * Each update names everything anew. If this takes long, updates are rarer, so that they use at
- * most a twentieth of a CPU. Context: one thread, that of the run's loop.
+ * Each update looks up all names anew. If updates take long, they become rarer, so that they use at
+ * most a twentieth of a CPU. Context: one thread, the thread of the run's loop.
  */
 #ifndef CLI_RUN_LIVE_H
 #define CLI_RUN_LIVE_H
@@ -18,13 +19,13 @@
 struct live;
 
 /*
- * Create the display. @has_program: a program will be started; while the screen is shown, its
- * output and flamerun's messages are kept, and written to the terminal afterwards. Returns 0 with
- * an owned object in *@out, or -errno with @message filled.
+ * Create the display. @has_program: a program will be started. While the screen is shown, the
+ * program's output and flamerun's messages are kept, and are written to the terminal afterwards.
+ * Returns 0 with an owned object in *@out, or -errno with @message filled.
  */
 int live_open(struct live **out, bool has_program, struct diag_message *message);
 
-/* Borrow the descriptors that replace the terminal as the program's input and output; -1: none. */
+/* Descriptors, borrowed, that replace a terminal as the program's input and output; -1: none. */
 int live_input(const struct live *live);
 int live_output(const struct live *live);
 
@@ -34,15 +35,15 @@ void live_begin(struct live *live, const struct run_graph *run_graph);
 /* Returns the descriptor to poll for keys (POLLIN), or -1. */
 int live_descriptor(const struct live *live);
 
-/* Interval at which to call live_update() if no key is pressed. */
+/* ms between calls of live_update() if no key is pressed. */
 #define LIVE_TICK_MS 50
 
-/* Handle keys, and update if due. Returns true if the user asked to detach from the processes. */
+/* Handle keys, and update if due. Returns true if sampling of running processes is to end. */
 bool live_update(struct live *live);
 
 /*
- * Restore the terminal and write to it what the program has written. Later output is written by
- * each live_update(), and finally by live_free(). NULL is fine.
+ * Restore the terminal and write the program's output so far to it. Later output is written by
+ * live_update() and finally by live_free(). NULL is fine.
  */
 void live_end(struct live *live);
 void live_free(struct live *live);

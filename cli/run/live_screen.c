@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The screen of --live, drawn by curses, and its line for output that is no terminal.
- */
+/* Draw the screen of --live with curses, or write its line if the output is no terminal. */
 #include "cli/run/live_screen.h"
 
 #include <curses.h>
@@ -18,7 +16,7 @@
 
 #include "cli/diag.h"
 
-#define THREADS_MAX 8 /* rows of threads, at most a third of the screen */
+#define THREADS_MAX 8 /* rows, if a third of the screen */
 #define BAR_COLUMNS 12
 #define NAME_BYTES  512
 #define LINE_SHOWS  3
@@ -26,7 +24,7 @@
 
 static SCREEN *screen;
 
-/* Disable Ctrl-Z, which would stop the program behind an unusable screen. */
+/* Disable Ctrl-Z. It would stop the program while the terminal still shows the screen. */
 static void forbid_suspend(void)
 {
 	struct termios terminal;
@@ -84,7 +82,7 @@ enum live_key live_screen_key(void)
 	}
 }
 
-/* Read the window's size at each update, because SIGWINCH is passed on to the program. */
+/* Read the window's size at each update, because SIGWINCH is forwarded to the program. */
 static void follow_size(void)
 {
 	struct winsize size;
@@ -96,7 +94,7 @@ static void follow_size(void)
 	clearok(curscr, TRUE);
 }
 
-/* Write as much of @text as fits @room columns; a character is 0 to 2 columns wide. */
+/* Write the part of @text that fits into @room columns. A character is 0 to 2 columns wide. */
 static void put_text(int y, int x, int room, const char *text)
 {
 	char clean[NAME_BYTES];

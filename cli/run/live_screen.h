@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Drawing of --live, as a screen or as a line, from the values of struct live_view.
- */
+/* Draw --live, as a screen or as a line, from the values in struct live_view. */
 #ifndef CLI_RUN_LIVE_SCREEN_H
 #define CLI_RUN_LIVE_SCREEN_H
 
@@ -9,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A row of the function list. Shares are from 0 to 1. */
+/* A row of the list of functions. Shares are from 0 to 1. */
 struct live_function {
 	const char *name; /* with its module; any bytes */
 	double now, self, total;
@@ -44,7 +42,7 @@ enum live_key {
 	LIVE_REDRAW
 };
 
-/* Switch the terminal to the screen. Returns 0, or -errno if it cannot show one. */
+/* Switch the terminal to the screen. Returns 0, or -errno if the terminal cannot show a screen. */
 int live_screen_begin(void);
 void live_screen_end(void); /* restores the terminal */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outputs that are regular files are written to a temporary file in the same folder and renamed; at
- * most one is in progress. Devices and pipes are opened at the start and written in place.
+ * Write each output that is a regular file to a temporary file in the same folder, then rename it.
+ * At most one temporary file exists at a time. Open devices and pipes before the program starts,
+ * and write to them directly.
  *
- * A rename needs the name behind all symbolic links, and the kernel's protection of links does not
- * apply to a link that user space reads. So libprof/follow_links.h follows and checks links, before
- * the program starts and again after it ended.
+ * A rename needs the name that symbolic links finally lead to. The kernel's protection of links
+ * does not apply to links that user space reads, so libprof/follow_links.h follows and checks
+ * links, before the program starts and again after it has ended.
  */
 #include "cli/run/outputs.h"
 
@@ -28,15 +29,15 @@
 #define TEMPORARY_TRIES 100
 #define COPY_BYTES	65536
 
-/* The current temporary file, and its folder. Read by outputs_abandon(). */
+/* The current temporary file and its folder. outputs_abandon() reads them. */
 static int temporary_folder;
 static char temporary[NAME_MAX + 1];
 static volatile sig_atomic_t temporary_exists;
 
 /*
- * Create a file without a name in @target's folder, so that nothing is left if flamerun is killed.
- * Its mode is what umask and the folder's default ACL leave. Returns a descriptor, or -1 if unnamed
- * files are not possible or cannot be named later.
+ * Create a file without a name in @target's folder, so that no file is left if flamerun is killed.
+ * The umask and the folder's default ACL determine the mode. Returns a descriptor, or -1 if the
+ * file system has no unnamed files or the file could not be named later.
  */
 static int create_unnamed(const struct followed *target)
 {
@@ -52,7 +53,9 @@ static int create_unnamed(const struct followed *target)
 	return -1;
 }
 
-/* Name file @unnamed, or create an empty file if it is -1. Returns a descriptor, or -errno. */
+/*
+ * Give the file @unnamed the name @name. -1: create an empty file. Returns a descriptor or -errno.
+ */
 static int give_name(int unnamed, int folder, const char *name)
 {
 	char link[32];
@@ -67,8 +70,8 @@ static int give_name(int unnamed, int folder, const char *name)
 }
 
 /*
- * Give file @unnamed the name ".<name>.XXXXXX" in @target's folder, or create an empty file there
- * if it is -1. Returns its descriptor with its name in @name, or -errno.
+ * Give the file @unnamed a name ".<name>.XXXXXX" in @target's folder. If @unnamed is -1, create an
+ * empty file with such a name. Returns the file's descriptor with its name in @name, or -errno.
  */
 static int create_beside(int unnamed, const struct followed *target, char name[NAME_MAX + 1])
 {
@@ -92,7 +95,9 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 	return -EEXIST;
 }
 
-/* Check that a file can be created beside @target, and remove it. Returns 0 or -errno. */
+/*
+ * Check that a file can be created in @target's folder, and remove it again. Returns 0 or -errno.
+ */
 static int check_replaceable(const struct followed *target)
 {
 	char name[NAME_MAX + 1];
@@ -125,7 +130,9 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 		return error;
 	}
 	error = writer(context, file);
-	/* Earlier write errors show here; some file systems report a full disk only at close. */
+	/*
+	 * Earlier write errors are found here. Some file systems report a full disk only at close.
+	 */
 	if (ferror(file) && !error)
 		error = -EIO;
 	if (fclose(file) && (!error || error == -EIO))
@@ -133,7 +140,7 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 	return error;
 }
 
-/* Copy the replaced file's mode, and its owner if permitted. */
+/* Copy the mode of the file to be replaced, and its owner if permitted. */
 static void copy_mode_and_owner(int descriptor, const struct followed *target)
 {
 	struct stat old, new;
@@ -143,11 +150,11 @@ static void copy_mode_and_owner(int descriptor, const struct followed *target)
 		return;
 	if (old.st_uid != new.st_uid || old.st_gid != new.st_gid)
 		if (fchown(descriptor, old.st_uid, old.st_gid))
-			return; /* do not use another owner's mode */
+			return; /* the mode is not for another owner */
 	fchmod(descriptor, old.st_mode & 0777);
 }
 
-/* Overwrite a target that rename cannot replace (a mount point, a file in a sticky folder). */
+/* Overwrite a target that a rename cannot replace (a mount point, a file in a sticky folder). */
 static int overwrite_target(int from, const struct followed *target)
 {
 	static char bytes[COPY_BYTES];
@@ -174,9 +181,9 @@ static int overwrite_target(int from, const struct followed *target)
 }
 
 /*
- * Write @target anew: see outputs_write() for modes. If a rename cannot replace it, overwrite it
- * with the complete content. Returns 0, -FOLLOW_ANOTHERS or -errno; @target is then unchanged,
- * unless the overwriting failed.
+ * Write @target's new content. outputs_write() describes modes. If a rename cannot replace @target,
+ * overwrite it, after the content is complete. Returns 0, -FOLLOW_ANOTHERS or -errno. After an
+ * error @target is unchanged, unless overwriting failed.
  */
 static int replace_target(const struct followed *target, outputs_writer writer, void *context)
 {
@@ -212,9 +219,11 @@ static int replace_target(const struct followed *target, outputs_writer writer, 
 
 struct output {
 	const char *path; /* as given; borrowed */
-	int in_place;	  /* descriptor, or -1: write a temporary file, then rename */
-	bool is_file;	  /* regular or new; the fields below identify it */
-	bool is_renamed;  /* not yet checked under its new name */
+	/* open descriptor; -1: write a temporary file, then rename it */
+	int in_place;
+	/* true for a regular file, existing or not; the fields below identify it */
+	bool is_file;
+	bool is_renamed;  /* not yet checked with its new name */
 	dev_t device;
 	ino_t folder;
 	char name[NAME_MAX + 1];
@@ -225,7 +234,7 @@ struct outputs {
 	struct output list[];
 };
 
-/* Returns the number of the open descriptor that @path names (/dev/stdout, /dev/fd/N), or -1. */
+/* Returns the descriptor's number in @path (/dev/stdout, /dev/fd/N), or -1 for other paths. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -259,8 +268,8 @@ static int duplicate_descriptor(int descriptor)
 }
 
 /*
- * Open with O_NONBLOCK, so that a FIFO without a reader is an error now, not a wait before the
- * program starts; then clear the flag.
+ * Open the target with O_NONBLOCK, so that a FIFO without a reader is an error instead of blocking
+ * here. Then clear the flag, so that writing blocks.
  */
 static int open_in_place(const struct followed *target)
 {
@@ -308,7 +317,7 @@ static int check_output(struct output *output)
 	return error;
 }
 
-/* Is the file of @output the file of an earlier output, which it would silently replace? */
+/* Does @output name the same file as an earlier output, which it would silently replace? */
 static bool is_repeated(const struct outputs *outputs, const struct output *output)
 {
 	for (unsigned i = 0; output->is_file && i < outputs->count; i++) {
@@ -337,7 +346,7 @@ static size_t folder_bytes_of(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Does @path's folder exist? Creating a file in /proc fails with ENOENT, too. */
+/* Does @path's folder exist? ENOENT is no proof: creating a file in /proc fails with it, too. */
 static bool has_folder(const char *path)
 {
 	char folder[PATH_MAX];
@@ -346,7 +355,7 @@ static bool has_folder(const char *path)
 	return bytes < (int)sizeof(folder) && !access(folder, F_OK);
 }
 
-/* Fill @message. Returns @error, converted to an errno. */
+/* Fill @message. Returns @error, which may be -FOLLOW_ANOTHERS, as an errno. */
 static int fail_output(const struct output *output, int error, struct diag_message *message)
 {
 	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
@@ -355,7 +364,7 @@ static int fail_output(const struct output *output, int error, struct diag_messa
 		message, result, "cannot write '%s': %s", output->path, describe_error(error));
 }
 
-/* Fill @message with a hint for another path. Called before the program has started. */
+/* Fill @message and suggest another path. Called before the program has started. */
 static int refuse_output(const struct output *output, int error, struct diag_message *message)
 {
 	size_t folder_bytes = folder_bytes_of(output->path);
@@ -432,13 +441,13 @@ bool outputs_is_file(const struct outputs *outputs, unsigned index)
 
 static int write_in_place(const struct output *output, outputs_writer writer, void *context)
 {
-	/* Only truncate regular files; a shared stdout is appended to. */
+	/* Truncate only regular files. If stdout is shared with other writers, append to it. */
 	if (output->is_file && ftruncate(output->in_place, 0))
 		return -errno;
 	return outputs_fill(output->in_place, writer, context);
 }
 
-/* Follow links anew, because the program may have changed folders or links. */
+/* Follow links again, because the program may have changed folders or links. */
 static int write_file(const struct output *output, outputs_writer writer, void *context)
 {
 	struct followed target;

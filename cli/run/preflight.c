@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Search as execvp() does, without executing (source: exec(3), glibc's posix/execvpe.c), and guess
- * what was meant if a command cannot be run: tests/e2e/test_first_day.py types beginners' mistakes.
+ * Search for a program as execvp() does, without executing it (source: exec(3), glibc's
+ * posix/execvpe.c). If a command cannot be run, guess what the user meant.
+ * tests/e2e/test_first_day.py types mistakes of beginners.
  */
 #include "cli/run/preflight.h"
 
@@ -21,23 +22,26 @@
 #include "cli/explain.h"
 #include "cli/run/admission.h"
 
-#define FIRST_BYTES 256 /* BINPRM_BUF_SIZE: bytes that the kernel reads to recognise a file */
+/* The kernel reads this many bytes (BINPRM_BUF_SIZE) to recognise a file. */
+#define FIRST_BYTES 256
 
 struct executable {
-	int directory;	     /* descriptor of the folder for relative names */
-	char file[PATH_MAX]; /* at the end: the ELF file, or the file that caused the error */
+	/* descriptor of the folder to which names are relative */
+	int directory;
+	/* at the end: the ELF file that runs, or the file that caused the error */
+	char file[PATH_MAX];
 	char first[FIRST_BYTES + 1]; /* the file's first bytes */
 };
 
 #define INTERPRETERS_MAX 5
 
 /*
- * Read the first bytes of executable->file, which must be executable. Returns how many, or -errno
- * as execve() would; -EBADF if it is executable but not readable.
+ * Read the first bytes of executable->file, which must be executable. Returns the number of bytes,
+ * or -errno as execve() would, or -EBADF if the file is executable but not readable.
  */
 static int read_first(struct executable *executable)
 {
-	/* With equal ids plain access() is equivalent; some sandboxes refuse faccessat2(). */
+	/* If the ids are equal, use plain access(), because some sandboxes refuse faccessat2(). */
 	int how = getuid() == geteuid() && getgid() == getegid() ? 0 : AT_EACCESS;
 	struct stat status;
 	ssize_t bytes;
@@ -62,14 +66,14 @@ static int read_first(struct executable *executable)
 	return (int)bytes;
 }
 
-/* Set executable->file to the interpreter in "#! interpreter argument". Returns 0 or -ENOEXEC. */
+/* Set executable->file to the interpreter after "#!". Returns 0 or -ENOEXEC. */
 static int read_interpreter(struct executable *executable)
 {
 	char *line = executable->first + 2;
 	char *name = line + strspn(line, " \t");
 	size_t name_bytes = strcspn(name, " \t\n");
 
-	/* A line that fills the kernel's buffer may have lost the end of its interpreter's name. */
+	/* The kernel's buffer may have cut an interpreter's name that ends at the buffer's end. */
 	if (!name_bytes || name + name_bytes == executable->first + FIRST_BYTES)
 		return -ENOEXEC;
 	memcpy(executable->file, name, name_bytes);
@@ -78,9 +82,10 @@ static int read_interpreter(struct executable *executable)
 }
 
 /*
- * Follow interpreters from @file, relative to @directory, to the file that finally runs, and set
- * @executable to it. Returns 0 for an ELF file or one that is executable but not readable; -ENOEXEC
- * if the kernel cannot run it; otherwise -errno as execve() would (-EISDIR for a folder).
+ * Set @executable to the file that the kernel finally runs for @file, which is relative to
+ * @directory: follow "#!" lines. Returns 0 for an ELF file and for a file that is executable but
+ * not readable; -ENOEXEC if the kernel cannot run the file; otherwise -errno as execve() would
+ * (-EISDIR for a folder).
  */
 static int follow_interpreters(struct executable *executable, int directory, const char *file)
 {
@@ -121,7 +126,7 @@ int preflight_status(int error)
 	}
 }
 
-/* Try one candidate as execvp() would: as follow_interpreters(), but the shell runs text. */
+/* Try @file as execvp() would: follow its interpreters, or let the shell run it if it is text. */
 static int try_file(
 	struct executable *executable, struct preflight *out, int directory, const char *file)
 {
@@ -134,7 +139,7 @@ static int try_file(
 	return error;
 }
 
-/* Errors after which execvp() tries the next folder of PATH. */
+/* Is this an error after which execvp() tries the next folder of PATH? */
 static bool search_goes_on(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EISDIR ||
@@ -194,7 +199,8 @@ static int check_admission(
 	int error;
 
 	if (descriptor < 0)
-		return 0; /* executable but not readable: cannot be checked */
+		/* the file is executable but not readable, so it cannot be checked */
+		return 0;
 	privilege_read_self(&self);
 	error = admission_check(descriptor, executable->file, &self, &way, &reason);
 	close(descriptor);
@@ -210,18 +216,18 @@ static int check_admission(
 
 /* ---- guesses of what was meant --------------------------------------------------------------- */
 
-/* Upper limit of compared names, because a folder of PATH may be on a network. */
+/* Limit of names that are compared, because a folder of PATH may be on a network. */
 #define NAMES_MAX 50000
 
-/* Shorter words are not guessed, because they are more likely aliases: ll is not llc. */
+/* Bytes. Do not guess for a shorter word: it is more likely an alias ("ll" does not mean "llc"). */
 #define GUESSABLE_BYTES 3
 
-/* Words that only a shell knows: POSIX.1-2017, XCU 1.6 and 2.14. */
+/* Words that only a shell can execute: POSIX.1-2017, XCU 1.6 and 2.14. */
 static const char *const shell_words[] = {".", ":", "alias", "bg", "case", "cd", "eval", "exec",
 	"exit", "export", "fg", "for", "function", "if", "jobs", "read", "set", "shopt", "source",
 	"trap", "type", "ulimit", "umask", "unset", "until", "wait", "while"};
 
-/* Interpreters of source files without "#!", by suffix. */
+/* Interpreters for source files without "#!", by the suffix of the file's name. */
 static const struct {
 	const char *suffix, *interpreter;
 } interpreters[] = {
@@ -248,7 +254,7 @@ static const char *interpreter_of(const char *program)
 	return NULL;
 }
 
-/* Could the kernel run the file if it were executable? */
+/* Could the kernel run @file if it were executable? */
 static bool is_program(int directory, const char *file)
 {
 	int descriptor = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -263,7 +269,7 @@ static bool is_program(int directory, const char *file)
 	       (bytes == sizeof(start) && !memcmp(start, "\177ELF", sizeof(start)));
 }
 
-/* Add the hint of @cause to @message. Returns true: the error is explained. */
+/* Add the hint of @cause to @message. Returns true, because the error is then explained. */
 static bool advise(
 	struct diag_message *message, enum explanation cause, const char *word, const char *other)
 {
@@ -271,7 +277,7 @@ static bool advise(
 	return true;
 }
 
-/* Add a hint if the word names a file. Returns whether that explains the error. */
+/* If the word names a file, add a hint to @message. Returns true if a hint explains the error. */
 static bool advise_file(const struct preflight_request *request, struct diag_message *message)
 {
 	const char *program = request->program;
@@ -281,7 +287,7 @@ static bool advise_file(const struct preflight_request *request, struct diag_mes
 
 	if (fstatat(request->directory, program, &status, 0) || !S_ISREG(status.st_mode))
 		return false;
-	/* With a folder in its name, an executable file fails for another reason than its mode. */
+	/* If the word has a slash, the error has another cause than the mode or PATH: no hint. */
 	if (status.st_mode & 0111)
 		return !here[0] || advise(message, EXPLAIN_NOT_IN_PATH, program, NULL);
 	if (is_program(request->directory, program))
@@ -308,7 +314,7 @@ static bool is_shell_word(const char *word)
 	return false;
 }
 
-/* Add a hint if the word alone shows what was meant. Returns whether it does. */
+/* Add a hint to @message if the word alone shows what the user meant. Returns true if it does. */
 static bool advise_word(const char *word, struct diag_message *message)
 {
 	if (word[0] == '-')
@@ -361,7 +367,7 @@ static bool advise_nearest(const struct preflight_request *request, struct diag_
 	for (const char *at = request->path; at && *at; at += *at == ':') {
 		size_t bytes = strcspn(at, ":");
 
-		/* Do not suggest from relative folders, which depend on the current one. */
+		/* Skip relative folders, because their commands depend on the working directory. */
 		if (at[0] == '/' && bytes < sizeof(folder)) {
 			memcpy(folder, at, bytes);
 			folder[bytes] = '\0';
@@ -373,9 +379,10 @@ static bool advise_nearest(const struct preflight_request *request, struct diag_
 }
 
 /*
- * Set the hint of @message, which is filled, to a command that would have worked, if one is known.
- * The word may have been meant for a shell, for env or for an interpreter, or be mistyped; the most
- * certain guess comes first. @error is why the program cannot be run. Reads folders of PATH.
+ * Set the hint of @message, which has a text, to a command that would have worked. Set no hint if
+ * there is no guess. The word may be meant for a shell, for env or for an interpreter, or be
+ * mistyped. The most certain guess comes first. @error is the reason why the program cannot be run.
+ * Reads folders of PATH.
  */
 static void add_advice(
 	const struct preflight_request *request, int error, struct diag_message *message)
@@ -391,7 +398,9 @@ static void add_advice(
 	if (strchr(word, '/') ||
 		(strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
 		return;
-	/* Other shells than these do not read aliases with -i for a single command. */
+	/*
+	 * Suggest -i only for bash and zsh. Other shells do not read aliases for a single command.
+	 */
 	if (shell && (!strcmp(shell, "/bash") || !strcmp(shell, "/zsh")))
 		advise(message, EXPLAIN_ALIAS, word, shell + 1);
 	else
@@ -400,9 +409,7 @@ static void add_advice(
 
 /* ---- preflight ------------------------------------------------------------------------------- */
 
-/*
- * Fill @message for a program that cannot be executed, with the interpreter if that is the cause.
- */
+/* Fill @message for a program that cannot be executed. If its interpreter is the cause, say so. */
 static int explain_error(int error, const struct executable *executable,
 	const struct preflight *out, const struct preflight_request *request,
 	struct diag_message *message)

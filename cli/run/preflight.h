@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out, before anything is started, which file execvp() would execute for a command, whether
- * the kernel would run it, and whether the library can get into the ELF file that finally runs.
+ * Before anything is started, find out which file execvp() would execute for a command, whether the
+ * kernel would run that file, and whether the library can be loaded into the ELF file that finally
+ * runs.
  */
 #ifndef CLI_RUN_PREFLIGHT_H
 #define CLI_RUN_PREFLIGHT_H
@@ -16,13 +17,14 @@
 struct preflight_request {
 	const char *program; /* as on the command line */
 	const char *path;    /* PATH; NULL: not set */
-	int directory;       /* descriptor for relative names, or AT_FDCWD */
+	/* descriptor of the folder for relative names, or AT_FDCWD */
+	int directory;
 };
 
 struct preflight {
 	char path[PATH_MAX]; /* the file to exec */
-	bool by_shell;       /* it is text without "#!" */
-	/* the library cannot get in, but a tracer can sample it; the reason: */
+	bool by_shell;       /* @path is text without "#!" */
+	/* The library cannot be loaded because of @why, but a tracer can sample the program. */
 	bool by_tracer;
 	char why[DIAG_TEXT_BYTES];
 };
@@ -30,9 +32,9 @@ struct preflight {
 /*
  * Check the command. Changes and starts nothing. Borrows @request. Returns 0 with *@out filled, or
  * -errno with @message filled:
- *   -ENOENT   no such program, or its interpreter or loader is missing
- *   -ENOTSUP  it would run, but the library cannot get in
- *   others    it cannot be executed
+ *   -ENOENT   the program, its interpreter or its loader does not exist
+ *   -ENOTSUP  the program would run, but the library cannot be loaded
+ *   others    the program cannot be executed
  */
 int preflight(struct preflight *out, const struct preflight_request *request,
 	struct diag_message *message);

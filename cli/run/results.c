@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outputs of one command: their names and placeholders, writing them, rescuing the stacks if an
- * output fails, and opening a browser.
+ * The outputs of one command: fill placeholders in their names, write them, save the stacks if an
+ * output fails, and open a browser.
  */
 #include "cli/run/results.h"
 
@@ -58,7 +58,7 @@ int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_v
 
 	if (pid && !values->has_child)
 		return diag_fail(message, -EINVAL, "there is no program, and no pid for %%p");
-	/* The folder must be checked before there is a pid. */
+	/* The folder is checked before the child's pid is known, so it cannot contain the pid. */
 	if (pid && last && pid < last)
 		return diag_fail(
 			message, -EINVAL, "'%s': %%p can stand in the file's name only", pattern);
@@ -109,7 +109,7 @@ static int write_result(void *context, FILE *file)
 	return writing->format->write(writing->tree, writing->picture, file);
 }
 
-/* Refuse standard output, because what the program prints would be mixed into the picture. */
+/* Refuse standard output, because the program's output would be mixed into the picture. */
 static int refuse_shared(struct diag_message *message)
 {
 	diag_fail(message, -EINVAL,
@@ -124,7 +124,7 @@ static int name_result(struct result *result, const struct results *results, con
 	struct diag_message *message)
 {
 	if (store_address_is(result->pattern)) {
-		/* outputs.h gets a file that is never written. */
+		/* outputs.h gets a name, too, although no file is written for a store. */
 		strcpy(result->name, "/dev/null");
 		return store_push_new(&result->store, result->pattern, message);
 	}
@@ -194,9 +194,7 @@ void results_name_child(struct results *results, pid_t child)
 
 		if (!pattern_has_child(result->pattern))
 			continue;
-		/*
-		 * The other values have not changed since the start. If this fails, the name stays.
-		 */
+		/* The other values are those of the start. If filling fails, keep the name. */
 		pattern_fill(result->name, result->pattern, &results->values, NULL);
 		outputs_rename(results->outputs, i, result->name);
 	}
@@ -284,7 +282,7 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 	char written[PATH_MAX] = "";
 	int error = -ENOENT;
 
-	/* @tree is complete, so describe it without filters. */
+	/* Describe @tree without filters, because all of its stacks are saved. */
 	whole.fine = NULL;
 	whole.filters = NULL;
 
@@ -306,7 +304,8 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 
 struct command {
 	char *words[WORDS_MAX + 2]; /* NULL at the end */
-	char *text;		    /* text that the words point into; owned */
+	/* the bytes that the words point to; owned */
+	char *text;
 	char *with_path;	    /* the word that had "%s"; owned, or NULL */
 };
 
@@ -316,7 +315,7 @@ static void command_release(struct command *command)
 	free(command->with_path);
 }
 
-/* Replace "%s" in *@word, if it is there, by @path. Returns 0 or -ENOMEM. */
+/* Replace the first "%s" of all words, if it is in *@word, by @path. Returns 0 or -ENOMEM. */
 static int fill_word(struct command *command, char **word, const char *path)
 {
 	char *gap = strstr(*word, "%s");
@@ -354,7 +353,7 @@ static int command_init(struct command *command, const char *text, size_t bytes,
 	return count > 1 || command->with_path ? 0 : -ENOENT;
 }
 
-/* In the grandchild: detach from session, terminal and outputs, then exec. */
+/* In the grandchild: detach from flamerun's session, terminal and outputs, then exec. */
 static void exec_detached(const struct command *command, int report)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -364,7 +363,7 @@ static void exec_detached(const struct command *command, int report)
 	signals_restore();
 	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
 		dup2(null, i);
-	/* Close what flamerun's parent left open, because a browser may run for days. */
+	/* Close descriptors that flamerun inherited open, because a browser may run for days. */
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	execvp(command->words[0], command->words);
 	error = errno;
@@ -374,7 +373,7 @@ static void exec_detached(const struct command *command, int report)
 	_exit(1);
 }
 
-/* Start @command as a grandchild. Returns 0 once exec has succeeded, or -errno. */
+/* Start @command in a grandchild. Returns 0 when exec has succeeded, or -errno. */
 static int start_command(const struct command *command)
 {
 	int report[2], error = 0;
@@ -426,7 +425,7 @@ static bool is_set(const char *name)
 	return value && *value;
 }
 
-/* Refuse without a display: xdg-open would start nothing, or a browser without its terminal. */
+/* Fail without a display: xdg-open would start nothing, or a browser that needs a terminal. */
 static int refuse_without_display(
 	const char *path, const char *absolute, struct diag_message *message)
 {
@@ -446,7 +445,7 @@ int opener_start(const char *path, struct diag_message *message)
 	char absolute[PATH_MAX];
 	int error = -ENOENT;
 
-	/* An absolute path cannot be read as an option. */
+	/* An opener cannot mistake an absolute path for an option. */
 	if (!realpath(path, absolute))
 		return diag_fail(message, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (list != browsers && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profiled run, in order: check, start, watch, draw, end as the program ended. All errors of
+ * One profiled run: check, start, watch, draw, and end as the program ended. All errors of
  * flamerun's own are found before the program starts. Afterwards flamerun's exit status is the
- * program's, whatever happens to the picture.
+ * program's, even if the picture cannot be written.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,9 +37,9 @@
 #define HOLD_FROM_FILES 64
 
 /*
- * When a rank commits: first after COMMIT_FIRST_NS, then each time its run has doubled or
- * COMMIT_MOST_NS have passed. If the node dies, no more than that is lost, and a long run is named
- * only a few times.
+ * ns. A rank commits its stacks first after COMMIT_FIRST_NS. It commits again when its run time has
+ * doubled or COMMIT_MOST_NS have passed. So if the node dies, at most that much is lost, and the
+ * addresses of a long run are not named too often.
  */
 #define COMMIT_FIRST_NS 10000000000u
 #define COMMIT_MOST_NS	300000000000u
@@ -54,19 +54,21 @@ struct run {
 	struct preflight program;
 	struct library library;
 	struct results *results;
-	bool is_outside; /* sampled by a tracer, not by the library */
+	bool is_outside; /* sampled by a tracer */
 	struct gather *gather;
 	struct watch watch;
 	struct live *live; /* NULL: no --live */
 	struct run_graph so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
-	uint64_t deadline_ns, commit_ns; /* times at which watching is interrupted; 0: none */
+	/* CLOCK_MONOTONIC times at which watching is interrupted; 0: none */
+	uint64_t deadline_ns, commit_ns;
 	time_t started_wall_s;
 	bool drawn;
 	unsigned unwritten; /* outputs that could not be written */
 	struct run_figures *figures; /* NULL: not requested */
-	int held_program;   /* descriptor of the program's file, for names; -1: none */
+	/* descriptor of the program's file, from which names are read; -1: none */
+	int held_program;
 	char held_path[32]; /* path by that descriptor; "" without */
 };
 
@@ -113,7 +115,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 	return error ? error : gather_open(&run->gather, &config, message);
 }
 
-/* Sample from outside if RLIMIT_AS leaves no room for an arena in the program. */
+/* Sample from outside if RLIMIT_AS leaves no room for the shared arena in the program. */
 static void check_memory(struct preflight *program, const char *name, uint32_t rate_hz)
 {
 	struct rlimit limit;
@@ -126,7 +128,7 @@ static void check_memory(struct preflight *program, const char *name, uint32_t r
 		(unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* Open the rank's commit. Without a launcher print that this is the only rank. */
+/* Open the rank's commit. If no launcher started flamerun, print that this is the only rank. */
 static int open_commit(struct run *run, struct diag_message *message)
 {
 	job_rank_find(&run->job_rank);
@@ -138,9 +140,7 @@ static int open_commit(struct run *run, struct diag_message *message)
 	return commit_open(&run->commit, run->options->job, &run->job_rank, run->title, message);
 }
 
-/*
- * Do everything that can fail before the start. Returns 0, or the exit status with @message filled.
- */
+/* Do all that may fail before the start. Returns 0, or the exit status with @message filled. */
 static int prepare_run(struct run *run, struct diag_message *message)
 {
 	const struct options *options = run->options;
@@ -174,8 +174,9 @@ static int prepare_run(struct run *run, struct diag_message *message)
 }
 
 /*
- * Keep the program's file open for its names, because the file may be replaced before the picture
- * is drawn, e.g. by the next build. Not if few files may be open, because the run needs them.
+ * Keep the program's file open to read names from it, because the file may be replaced before the
+ * picture is drawn, for example by the next build. If the limit of open files is low, do not,
+ * because the run needs them.
  */
 static void hold_program(struct run *run)
 {
@@ -203,7 +204,7 @@ static void set_deadline(struct run *run)
 	run->watch.deadline_ns = first;
 }
 
-/* Start the program. Returns 0, or the exit status with @message filled. */
+/* Start the program. Returns 0, or flamerun's exit status with @message filled. */
 static int start_program(struct run *run, struct diag_message *message)
 {
 	struct launch_request request = {
@@ -264,7 +265,7 @@ static struct run_graph run_graph_of(const struct run *run)
 	};
 }
 
-/* Draw the run. @child is NULL while the program still runs. */
+/* Draw the run. @child is NULL if the program still runs. */
 static void draw_run(struct run *run, const struct accounting_child *child)
 {
 	struct run_graph run_graph = run_graph_of(run);
@@ -297,7 +298,9 @@ static void commit_so_far(struct run *run)
 	set_deadline(run);
 }
 
-/* Returns the file that @argument, or @next after it, gives to -o; or NULL. */
+/*
+ * Returns the file that @argument sets as output by -o (perhaps in the next word, @next), or NULL.
+ */
 static const char *output_of(const char *argument, const char *next)
 {
 	if (!strcmp(argument, "-o") || !strcmp(argument, "--output"))
@@ -308,8 +311,8 @@ static const char *output_of(const char *argument, const char *next)
 }
 
 /*
- * Print a hint if an argument of the ended program was meant for flamerun: "-o" and the name of a
- * picture that does not exist.
+ * Print a hint if the program's arguments contain an option that was meant for flamerun: "-o" with
+ * a picture's name, if no such file exists.
  */
 static void print_misplaced_output(char *const *argv)
 {

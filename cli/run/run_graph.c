@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The end of a run, from gathered samples to files and messages.
- */
+/* From the samples at the end of a run to its files and messages. */
 #include "cli/run/run_graph.h"
 
 #include <errno.h>
@@ -55,7 +53,7 @@ void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *argv)
 			*out = ' ';
 }
 
-/* Report that the library never ran in the program, and the usual remedy. */
+/* Report that the library never started in the program, and what usually helps. */
 static void report_unconnected(const char *program)
 {
 	diag_error("no samples: flamerun's library did not start in '%s'", program);
@@ -94,7 +92,7 @@ int run_graph_check(const struct options *options, struct diag_message *message)
 	return -EINVAL;
 }
 
-/* Returns the text for an empty picture; NULL: the usual one. */
+/* Returns the text for a picture without stacks; NULL: the default text. */
 static const char *empty_text(
 	const struct run_graph *run_graph, const struct picture_trees *trees, bool is_machine)
 {
@@ -108,7 +106,7 @@ static const char *empty_text(
 	return is_machine ? NONE_REPORTED : ALL_IDLE;
 }
 
-/* Is the virtual machines' tree drawn: selected, or by default the only one with samples? */
+/* Draw the virtual machines' tree? Yes if it is selected, or is the only one with samples. */
 static bool draws_machine(const struct options *options, const struct run_graph_tree *clock,
 	const struct run_graph_tree *machine)
 {
@@ -125,7 +123,7 @@ static void report_run(const struct run_graph *run_graph, const struct summary *
 		report_unconnected(run_graph->program);
 }
 
-/* Append the accuracy of times to the picture's notes. Release the returned bytes after drawing. */
+/* Append how exact times are to the picture's notes. Release the returned bytes after drawing. */
 static struct bytes add_notes(
 	struct picture_options *picture, const struct flameprof_profile *profile)
 {
@@ -147,8 +145,8 @@ static struct bytes add_notes(
 }
 
 /*
- * Write the results and print the summary for one kind of time. pprof profiles contain the other,
- * too. Returns how many outputs failed.
+ * Write the results and print the summary for one kind of time. pprof profiles contain the other
+ * kind, too. Returns how many outputs failed.
  */
 static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	const struct run_graph_tree *clock, const struct run_graph_tree *machine)
@@ -203,7 +201,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	};
 	summary.refusals = gather_refusals(run_graph->gather);
 	run_graph_title(title, run_graph->words);
-	/* Without memory the picture has no marks. */
+	/* If memory is short, the picture has no marks. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
 	summary_subtitle(&summary, facts, sizeof(facts));
@@ -229,7 +227,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	return written.failed;
 }
 
-/* Replace the progress line by one about fetching. */
+/* Replace the progress line by a line about fetching. */
 static void show_fetching(unsigned files)
 {
 	progress_end();
@@ -242,14 +240,14 @@ int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_s
 {
 	const struct naming_request request = {
 		.profile = gather_profile(run_graph->gather),
-		/* A process that was attached to may have written its perf map long ago. */
+		/* Attached processes may have written their perf maps long ago. */
 		.start_wall_s = run_graph->options->pids ? 0 : run_graph->started_wall_s,
 		.program = run_graph->held_program,
 		.held = gather_held(run_graph->gather),
 		.is_machine = is_vm,
 		.shows_native = run_graph->options->native,
 		.demangle = demangle_style_of(run_graph->options->demangle),
-		/* Fetch once, for the clock's tree at the end. */
+		/* Fetch symbols only once: for the tree of CPU time, at the end. */
 		.fetches = !is_vm && !is_so_far && distribution_is_asked(run_graph->options),
 		.on_fetch = run_graph->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
@@ -277,10 +275,7 @@ void run_graph_tree_release(struct run_graph_tree *tree)
 	calltree_free(tree->tree);
 }
 
-/*
- * Commit @tree. If this fails at the end, save the stacks elsewhere; until then commits are
- * repeated.
- */
+/* Commit @tree. If the last commit fails, save the stacks in another file. */
 static void commit(const struct run_graph *run_graph, const struct calltree *tree, bool is_so_far)
 {
 	struct diag_message message = {0};
@@ -343,7 +338,7 @@ unsigned run_graph_make_so_far(const struct run_graph *run_graph)
 	struct profile_totals *totals = profile_totals(gather_profile(run_graph->gather));
 	unsigned failed;
 
-	/* The CPU time is only read at the end, so estimate it from the samples. */
+	/* The CPU time is read only at the end, so estimate it from the samples. */
 	totals->cpu_ns = gather_profile(run_graph->gather)->weight *
 			 gather_profile(run_graph->gather)->period_ns;
 	failed = draw(run_graph, true, &message);

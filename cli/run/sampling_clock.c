@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Choice of the sampling clock and signal, and the messages if a clock is refused.
- */
+/* Choose the clock and the signal for sampling, and explain why a clock is refused. */
 #include "cli/run/sampling_clock.h"
 
 #include <errno.h>
@@ -45,7 +43,7 @@ static enum clock_word word_of(const char *name)
 	return names[word] ? (enum clock_word)word : CLOCK_WORD_AUTO;
 }
 
-/* Signals that most programs do not need; no other is accepted. */
+/* Signals that most programs do not use. --signal accepts only these. */
 static const char *const signal_names[] = {
 	"VTALRM", "PROF", "ALRM", "USR1", "USR2", "URG", "IO", "PWR", "STKFLT", NULL};
 
@@ -65,7 +63,9 @@ int sampling_signal_number(const char *name)
 	return WIRE_SIGNAL;
 }
 
-/* Highest perf_event_paranoid at which a user may have events for user mode, and for the kernel. */
+/*
+ * Highest perf_event_paranoid with which a user may count events in user mode, and in the kernel.
+ */
 #define PARANOID_ALLOWS	       2
 #define PARANOID_ALLOWS_KERNEL 1
 
@@ -104,7 +104,7 @@ void sampling_clock_refuse_kernel(void)
 		  "from inside");
 }
 
-/* May kernel stacks and symbols be read? If not, print why. */
+/* May flamerun read kernel stacks and symbols? If not, print why. */
 static bool may_see_kernel(uint32_t rate_hz)
 {
 	struct kernel_stacks stacks = {0};
@@ -146,7 +146,7 @@ int sampling_clock_choose(
 		*clock = (struct sampling_clock){true, true};
 		return 0;
 	}
-	/* Up to the tick's rate timers are as good, and cheaper. */
+	/* At rates up to the kernel's tick, timers are as exact as perf events, and cheaper. */
 	if (word == CLOCK_WORD_TICK || options->test_clock_hz || options->rate_hz <= tick_hz)
 		return 0;
 	error = perf_events_probe(options->rate_hz);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal handlers and inherited dispositions. signals.h says which signal does what.
+ * Catch signals, and save and restore inherited dispositions. signals.h says what each signal does.
  */
 #include "cli/run/signals.h"
 
@@ -24,9 +24,9 @@ enum phase {
 };
 
 /*
- * Signals that are passed on, besides the real-time signals. Left out: signals that cannot be
- * caught, signals that the CPU raises, and TTIN and TTOU, which concern the group's use of the
- * terminal.
+ * Signals that are forwarded to the program, in addition to the real-time signals. The list omits
+ * signals that cannot be caught, signals that the CPU raises, and TTIN and TTOU, which are about
+ * flamerun's own process group and its terminal.
  */
 static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP,
 	SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGWINCH, SIGSTKFLT};
@@ -35,11 +35,13 @@ static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 static struct sigaction inherited[NSIG];
 static sigset_t inherited_mask;
 
-/* Shared with the handler. `child` is written while all signals are blocked, or set to 0. */
+/* Shared with the handler. Non-zero values of `child` are written while all signals are blocked. */
 static volatile sig_atomic_t phase;
 static volatile pid_t child;
-static volatile sig_atomic_t continued;     /* SIGCONT since signals_suspend() began */
-static volatile sig_atomic_t continue_came; /* SIGCONT from a process, to be passed on */
+/* set by SIGCONT; signals_suspend() clears it first */
+static volatile sig_atomic_t continued;
+/* a process sent SIGCONT: forward it */
+static volatile sig_atomic_t continue_came;
 static volatile sig_atomic_t hurries;
 static int doorbell = -1;
 
@@ -50,7 +52,7 @@ static bool is_fatal(int signal)
 
 static void forward_signal(int signal, const siginfo_t *info)
 {
-	/* A signal from the child was meant for its parent: do not send it back. */
+	/* Do not send a signal from the child back to the child: it was meant for its parent. */
 	if (!child || info->si_pid == child)
 		return;
 	if (info->si_code == SI_QUEUE)
@@ -92,15 +94,15 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 }
 
 /*
- * The first real-time signals belong to libc: its sigaction() rejects them, and it catches one when
- * flamerun starts a thread. They may be inherited as ignored, so save and restore them by system
- * call.
+ * The first real-time signals belong to libc: its sigaction() rejects them, and it catches one of
+ * them when flamerun starts a thread. A parent may have ignored them, so save and restore this by
+ * system calls.
  */
 #define LIBC_SIGNAL 32
 #define LIBC_SIGNALS 2
 static bool ignores[LIBC_SIGNALS];
 
-/* `action` is the kernel's struct sigaction: handler, flags, restorer, mask. */
+/* `action` is the kernel's struct sigaction, 4 words: handler, flags, restorer, mask. */
 static void save_libc_signals(void)
 {
 	for (int i = 0; i < LIBC_SIGNALS; i++) {
@@ -132,7 +134,7 @@ void signals_begin(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
-/* SA_RESTART, so that drawing and writing need not handle EINTR. */
+/* Use SA_RESTART, so that drawing and writing need not handle EINTR. */
 static void catch_signal(int signal)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -186,7 +188,8 @@ void signals_block(void)
 	for (int signal = 1; signal < NSIG; signal++) {
 		if (!is_fatal(signal) || sigismember(&pending, signal) != 1)
 			continue;
-		signals_unblock(); /* dies here, unless the signal was ignored at the start */
+		/* The signal kills flamerun here, unless it was ignored at the start. */
+		signals_unblock();
 		sigprocmask(SIG_BLOCK, &all, NULL);
 	}
 }
@@ -267,9 +270,7 @@ void signals_die(int signal)
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t mask;
 
-	/*
-	 * RLIMIT_CORE prevents core files; PR_SET_DUMPABLE also cores that are piped to a program.
-	 */
+	/* RLIMIT_CORE prevents core files, PR_SET_DUMPABLE also cores that go to a pipe. */
 	setrlimit(RLIMIT_CORE, &no_core);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(signal, &standard, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summary of a run. All numbers are counted by flamerun or read from the kernel. Messages about
- * losses are in libprof/wire_counters.def, about other causes in cli/explain.def.
+ * Print the summary of a run. All numbers are counted by flamerun or read from the kernel. Messages
+ * about losses are in libprof/wire_counters.def, messages about other causes in cli/explain.def.
  *
  * The balance (due = sampled + credited + exec + exit + dropped + torn + paused) checks the
- * profiler and says nothing about the program. It is printed with -v, or if it is off by more than
- * chance. A reason for time without samples is given only if it was observed: by the collector in
- * /proc, by the library in its process, or in the accounting at the end.
+ * profiler, not the program. It is printed with -v, or if both sides differ by more than chance. A
+ * reason for time without samples is printed only if it was observed: by the collector in /proc, by
+ * the library in its process, or by the accounting at the end.
  */
 #include "cli/run/summary.h"
 
@@ -34,7 +34,7 @@
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
-/* A run without an error prints at most this many lines by default, if losses leave room. */
+/* Lines that a run without an error prints by default, if losses leave room. */
 #define LINES	    8
 #define HOTTEST_MIN 3
 #define HOTTEST_MAX 5
@@ -44,21 +44,19 @@
 #define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
-/*
- * If a larger share of the CPU time than this is in no known process, some programs were not seen.
- */
+/* If more than this share of the CPU time is in no known process, some programs were not seen. */
 #define UNSEEN_SHARE 0.1
 
-/* A run that used the CPU for a smaller share of its time than this mostly waited. */
+/* A run mostly waited if its CPU time is a smaller share of its elapsed time than this. */
 #define IDLE_SHARE 0.1
 
-/* A smaller share of incomplete stacks is not reported. */
+/* Percent of incomplete stacks from which they are reported. */
 #define INCOMPLETE_PERCENT 1.0
 
-/* With fewer samples shares are chance. */
+/* Samples. With fewer samples, shares are a matter of chance. */
 #define FEW_SAMPLES 20
 
-/* Limit @part to @whole: it may be extrapolated, or a false value from a program of the run. */
+/* Limit @part to @whole, because it may be an estimate, or a wrong value that a program wrote. */
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)(part < whole ? part : whole) / (double)whole : 0.0;
@@ -69,7 +67,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-/* Count the threads. A thread that execs is one thread, but was counted before and after. */
+/* Returns the number of threads. A thread that execs is counted twice, so subtract execs. */
 static uint64_t count_threads(const struct summary *summary)
 {
 	uint64_t threads = profile_totals(summary->profile)->counts.threads;
@@ -103,7 +101,9 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 }
 
-/* Print the time that virtual machines reported. It is elapsed time and not part of the balance. */
+/*
+ * Print the time that virtual machines reported. It is elapsed time, so it is not in the balance.
+ */
 static void print_machines(const struct summary *summary)
 {
 	uint64_t vm = summary->profile->vm_weight;
@@ -117,8 +117,8 @@ static void print_machines(const struct summary *summary)
 }
 
 /*
- * Does the balance hold as well as random sampling allows? The limit is four standard deviations,
- * but at least a few samples, because each thread that ends loses a part of one.
+ * Does the balance hold, as far as random sampling allows? The limit is four standard deviations,
+ * but at least a few samples, because each thread that ends loses a part of a sample.
  */
 static bool is_balanced(const struct accounting *books)
 {
@@ -129,7 +129,7 @@ static bool is_balanced(const struct accounting *books)
 	       fmax(BALANCE_SAMPLES, fmax(BALANCE_SHARE * due, BALANCE_SIGMA * sqrt(due)));
 }
 
-/* Print the balance: with -v, or always if it does not hold. */
+/* Print the balance with -v, or if it does not hold. */
 static void print_books(const struct summary *summary, const struct accounting *books)
 {
 	double due = (double)books->due;
@@ -154,19 +154,19 @@ static void print_books(const struct summary *summary, const struct accounting *
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* A line of several losses is not made longer than this. */
+/* Bytes. One line with several losses is not longer than this. */
 #define LOSSES_BYTES 1024
 
 /*
- * Losses share one line and one hint, that of the first loss that has one. With -v each loss has a
- * line, followed by its hint.
+ * By default all losses share one line, and one hint: that of the first loss that has a hint. With
+ * -v each loss has its own line, followed by its hint.
  */
 struct losses {
 	char text[LOSSES_BYTES];    /* "A; B; C", not printed yet */
-	char hint[DIAG_TEXT_BYTES]; /* "": none yet; with -v, that of the last line */
+	char hint[DIAG_TEXT_BYTES]; /* >"": none */
 };
 
-/* Print the hint of the lines before, unless @next, the hint of the next line, is the same. */
+/* Print the hint of the previous lines, unless the next line has the same hint, @next. */
 static void change_hint(struct losses *losses, const char *next)
 {
 	if (losses->hint[0] && strcmp(losses->hint, next))
@@ -264,7 +264,7 @@ static void add_losses(struct losses *losses, const struct profile_totals *total
 			percent(counts->paused, due));
 		losses_add(losses, line, "");
 	}
-	/* Deferred weight that no later sample includes is part of the credit. */
+	/* Deferred weight that no later sample includes is in counts->credited. */
 	if (percent(counts->throttled, due) >= 1)
 		losses_explain(losses, EXPLAIN_DEFERRED,
 			FACTS(.percent = percent(counts->throttled, due)));
@@ -322,7 +322,7 @@ static void print_times(const struct summary *summary)
 		diag_verbose("%s", times);
 }
 
-/* Print which part of the samples is drawn, if not all. */
+/* If only a part of the samples is drawn, print how large that part is. */
 static void print_drawn(const struct summary *summary)
 {
 	uint64_t drawn = calltree_total(summary->drawn), whole = summary->whole_weight;
@@ -336,8 +336,8 @@ static void print_drawn(const struct summary *summary)
 }
 
 /*
- * Is @frame of a language? Native code that it calls is what it does, unless --native asks for the
- * functions of the interpreter.
+ * Is @frame a function of a language, not native code? By default the self time of such a function
+ * includes native code that it calls. --native shows that code separately.
  */
 static bool is_of_language(const struct calltree_frame *frame)
 {
@@ -353,7 +353,7 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	unsigned rows = HOTTEST_MAX;
 	bool has_language = false;
 
-	/* This line and one that says which file was written are printed, too. */
+	/* The first line here and the line that names the written file are printed in addition. */
 	if (lines_before + 2 + rows > LINES)
 		rows = lines_before + 2 + HOTTEST_MIN < LINES ? LINES - lines_before - 2
 							      : HOTTEST_MIN;
@@ -384,7 +384,9 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	ranking_release(&ranking);
 }
 
-/* Add how many samples have code on their stacks whose file was replaced, and its name. */
+/*
+ * Add a loss: the weight of samples with code on their stack whose file was replaced, and the file.
+ */
 static void add_replaced(struct losses *losses, const struct calltree *tree)
 {
 	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
@@ -410,7 +412,7 @@ static void add_replaced(struct losses *losses, const struct calltree *tree)
 	free(is_inside);
 }
 
-/* Returns the weight of samples without a name whose stacks have a function of a language. */
+/* Returns the self weight of functions without a name that functions of a language called. */
 static uint64_t unnamed_below_languages(const struct calltree *tree)
 {
 	bool *is_below = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_below));
@@ -454,9 +456,9 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 
 /* ---- CPU time without samples ---------------------------------------------------------------- */
 
-/* A smaller share than this, of all CPU time or of the unsampled time, is not reported. */
+/* Smaller shares are not reported: of all CPU time, or, for a reason, of the unsampled time. */
 #define REPORTED_SHARE 0.1
-/* Fewest samples for which a share is reported: without a known reason, and with one. */
+/* Samples needed to report unsampled time: without a known reason, and with one. */
 #define UNEXPLAINED_OF 100
 #define EXPLAINED_OF   20
 
@@ -473,7 +475,7 @@ struct reasons {
 	const char *hint;
 };
 
-/* Is EXPLAIN_HIGHER_HZ higher than the run's rate, and does it give @cpu_ns @samples samples? */
+/* Would EXPLAIN_HIGHER_HZ, if above the run's rate, give at least @samples in @cpu_ns? */
 static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
 {
 	return profile_rate_hz(summary->profile) < EXPLAIN_HIGHER_HZ &&
@@ -481,8 +483,8 @@ static bool would_show(const struct summary *summary, double cpu_ns, unsigned sa
 }
 
 /*
- * Returns a part of a sentence for the CPU time that threads without timers used in system calls,
- * where they are not stopped for samples; "" if there were no such threads.
+ * Returns text about CPU time in system calls, during which threads without timers are not stopped
+ * for samples. "" if there were no such threads.
  */
 static const char *in_calls(const struct summary *summary)
 {
@@ -518,16 +520,17 @@ static void add_reason(
 		reasons->hint = unsampled_causes[cause].hint;
 }
 
-/* Can @cause stop the samples of a thread that already had some? */
+/* Can @cause end the samples of a thread that already had samples? */
 static bool is_of_signals(int cause)
 {
 	return cause >= WIRE_UNSAMPLED_BLOCKED && cause <= WIRE_UNSAMPLED_TURNS;
 }
 
 /*
- * Find the causes that explain at least a tenth of @s; none if together they explain less than
- * half. Limit their sum to @s, because programs of the run may have reported more. With @is_box the
- * time is on no stack, so any cause is possible.
+ * Add the causes that explain at least a tenth of @s seconds; none if together they explain less
+ * than half. Limit their sum to @s, because programs of the run can report any number. @is_box: the
+ * time is on no stack, so all causes are possible; otherwise only causes that end a thread's
+ * samples.
  */
 static void find_reasons(
 	struct reasons *reasons, const struct summary *summary, double s, bool is_box)
@@ -563,10 +566,7 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }
 
-/*
- * Add the reasons that there can be from outside: CPU time used before the tracer's first read, or
- * without timers.
- */
+/* Add the reasons that are possible if a tracer samples. */
 static bool add_unsampled_outside(
 	struct losses *losses, const struct summary *summary, double share)
 {
@@ -585,9 +585,9 @@ static bool add_unsampled_outside(
 }
 
 /*
- * Add which share of the CPU time is [unsampled], on threads' last stacks, or in no record, if it
- * is at least a tenth, with the reasons if they explain half of it. Returns whether reasons were
- * added.
+ * Add which share of the CPU time has no samples: it is shown as [unsampled], on threads' last
+ * stacks, or nowhere. Add it if it is at least a tenth, and its reasons if they explain half of it.
+ * Returns true if reasons were added.
  */
 static bool add_unsampled(
 	struct losses *losses, const struct summary *summary, const struct accounting *books)
@@ -632,7 +632,7 @@ static bool is_idle(const struct summary *summary)
 	       IDLE_SHARE * (double)summary->duration_ns;
 }
 
-/* Print that the run mostly waited, if waits are not known. */
+/* If the run mostly waited, and no waits were recorded, print that. */
 static void print_idle(
 	const struct summary *summary, const struct accounting *books, bool has_waits)
 {
@@ -644,9 +644,7 @@ static void print_idle(
 			FACTS(.other = ms, .seconds = (double)summary->duration_ns / NS_PER_S));
 }
 
-/*
- * Print that the program was killed by the sampling signal, which it got only because of flamerun.
- */
+/* Print that the sampling signal killed the program, which got it only because of flamerun. */
 static void print_killed(uint32_t signal)
 {
 	explain_print(EXPLAIN_KILLED, FACTS(.n = signal, .name = strsignal((int)signal)));
@@ -698,7 +696,7 @@ static void print_cost(const struct summary *summary)
 	const struct wire_counters *counts = &totals->counts;
 	double spent = percent(counts->handler_ns, totals->cpu_ns);
 
-	/* Nothing was measured if no thread had enough samples. */
+	/* handler_ns is 0 if no thread had enough samples to measure its handler. */
 	if (!summary->is_outside && counts->handler_ns) {
 		if (spent > COSTLY_PERCENT)
 			explain_print(summary->has_events ? EXPLAIN_COSTLY_EVENTS : EXPLAIN_COSTLY,
@@ -720,7 +718,7 @@ static void print_cost(const struct summary *summary)
 			plural(counts->fallbacks, "stack", "stacks"));
 }
 
-/* Print what sampling may have changed for the program, if that is certain. */
+/* Print how sampling may have changed the program, if the kernel is known to allow it. */
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())
@@ -777,7 +775,7 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 			(double)weight / rate_hz);
 		snprintf(other, sizeof(other), "; also %.2f s of CPU", cpu_s);
 	} else {
-		/* Waits are not samples, so print them as seconds. */
+		/* Waits are not samples, so print them in seconds. */
 		if (waits && weight != samples)
 			snprintf(waited, sizeof(waited), ", and %.2f s of waiting",
 				(double)waits / rate_hz);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Check that each thread's lifetime, by the kernel's clocks, is the sum of what came through rings,
- * pipe and profile. The sum differs if a record was lost, a wait was recorded twice or for another
- * thread, or a period of time was skipped.
+ * Check that each thread's lifetime, by the kernel's clocks, equals the sum of the times that were
+ * recorded. The sum differs if a record was lost, a wait was recorded twice or for another thread,
+ * or a period of time was skipped.
  */
 #include "cli/run/summary_waits.h"
 
@@ -22,17 +22,17 @@
 /* number of threads that get a line */
 #define BOOKS 20
 
-/* The balance fails if it is off by more than this share and than two periods per thread. */
+/* The sum may differ by this share, or by two periods per thread, whichever is larger. */
 #define BALANCE_SHARE 0.01
 
-/* A smaller percentage of the wanted reads of threads' states is reported. */
+/* Percent. If fewer of the wanted reads of threads' states were done, their number is printed. */
 #define THINNED_PERCENT	 90
 #define WAIT_READS_PER_S 20
 
-/* A smaller percentage of the time is not printed. */
+/* Percent of the time below which a part is not printed. */
 #define SMALL_PERCENT 5
 
-/* A second holder of locks with a smaller percentage of the waits is not printed. */
+/* Percent of the waits below which a second holder of locks is not printed. */
 #define HOLDER_PERCENT 1
 
 struct book {
@@ -63,7 +63,7 @@ static void add_book(struct book *to, const struct book *book)
 	to->paused_ns += book->paused_ns;
 }
 
-/* Returns an array with a book per life, then their sum; owned. NULL without memory. */
+/* Returns an owned array: a book for each thread's life, then the sum of all. NULL: no memory. */
 static struct book *make_books(const struct summary_waits *summary)
 {
 	const struct flameprof_profile *profile = summary->profile;
@@ -143,9 +143,7 @@ static void print_books(struct book *books, unsigned count)
 			continue;
 		}
 		describe_book(&books[i], line, sizeof(line));
-		/*
-		 * The profile has the thread's last name, but only if a whole period was recorded.
-		 */
+		/* Use the thread's last name, which the profile lacks for short threads. */
 		diag_verbose("  %s (%" PRIu32 "): %s",
 			thread && thread->name[0] ? thread->name
 			: life->comm[0]		  ? life->comm
@@ -161,8 +159,9 @@ static void print_books(struct book *books, unsigned count)
 /* ---- locks ----------------------------------------------------------------------------------- */
 
 /*
- * Find the waits for locks of which some holder is known, including the waits where none is.
- * Returns an owned array with its length in *@count; NULL if there are none, or without memory.
+ * Find the sites of lock waits for which at least one holder is known. Return all waits at these
+ * sites, including waits without a known holder, as an owned array with its length in *@count; NULL
+ * if there are none, or no memory.
  */
 static struct wait_site *find_locks(const struct calltree *tree, size_t *count)
 {
@@ -192,7 +191,9 @@ static struct wait_site *find_locks(const struct calltree *tree, size_t *count)
 	return places;
 }
 
-/* Write "cache_fill 65 %, unknown 35 %" for the @count at @places. */
+/*
+ * Write "cache_fill 65 %, unknown 35 %", the holders in the @count elements of @places, to @line.
+ */
 static void describe_holders(struct wait_site *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
@@ -228,7 +229,7 @@ static void print_lock_table(struct wait_site *places, size_t count, double peri
 	}
 }
 
-/* Append "SEPARATORcache_fill held them for 2.10 s", for the holder of @place. */
+/* Append "SEPARATORcache_fill held them for 2.10 s", about the holder of @place. */
 static void append_holder(char *line, size_t bytes, const char *separator,
 	const struct wait_site *place, double period_s)
 {
@@ -239,7 +240,9 @@ static void append_holder(char *line, size_t bytes, const char *separator,
 		(double)place->weight * period_s);
 }
 
-/* Write for how long locks were waited for, and the two functions that held them the longest. */
+/*
+ * Write how long threads waited for locks, and the two functions that held the locks the longest.
+ */
 static void describe_longest_holders(
 	struct wait_site *places, size_t count, double period_s, char *line, size_t bytes)
 {
@@ -248,7 +251,7 @@ static void describe_longest_holders(
 	count = wait_sites_merge(places, count, wait_site_by_holder);
 	for (size_t i = 0; i < count; i++) {
 		all_s += (double)places[i].weight * period_s;
-		/* Do not list waits without a known holder. */
+		/* Do not print waits without a known holder. */
 		if (!places[i].holder_bytes)
 			places[i].weight = 0;
 	}
@@ -259,7 +262,7 @@ static void describe_longest_holders(
 		append_holder(line, bytes, ", ", &places[1], period_s);
 }
 
-/* Write how long locks were waited for and who held them; "" if no holder is known. */
+/* Write how long threads waited for locks and who held them; "" if no holder is known. */
 static void describe_locks(const struct summary_waits *summary, char *line, size_t bytes)
 {
 	double period_s = (double)summary->profile->period_ns / NS_PER_S;
@@ -279,7 +282,7 @@ static void describe_locks(const struct summary_waits *summary, char *line, size
 
 /* ---- the whole run --------------------------------------------------------------------------- */
 
-/* Append "0.02 sWHAT", after ", " if it is not the first part, unless the part is small. */
+/* Append "0.02 s" and @what, after ", " if @line is not empty. Omit a small part. */
 static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
 {
 	size_t used = strlen(line);

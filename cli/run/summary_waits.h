@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print the summary of waits: where the run spent its time, why waits could not be read, and per
- * thread whether the lifetime by the kernel's clocks equals what the profile has of the thread.
+ * Print the summary of waits: where the run spent its time, why waits could not be read, and for
+ * each thread whether its lifetime by the kernel's clocks equals the sum of its recorded times.
  */
 #ifndef CLI_RUN_SUMMARY_WAITS_H
 #define CLI_RUN_SUMMARY_WAITS_H
@@ -15,12 +15,13 @@
 struct summary_waits {
 	const struct flameprof_profile *profile;
 	const struct pipe_reader_state *state;
-	const struct calltree *tree; /* waits and CPU time, one node per function */
+	/* waits and CPU time; one frame per function */
+	const struct calltree *tree;
 	bool shows_waits;	     /* the picture draws waits */
 	bool has_viewer;	     /* a written picture can show waits */
 };
 
-/* Print the summary. Returns whether anything is known of waits. */
+/* Print the summary. Returns true if any thread's life is known. */
 bool summary_waits_print(const struct summary_waits *summary);
 
 #endif

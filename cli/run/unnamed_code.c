@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hints for code without names: files need their symbols, and runtimes that generate code must be
- * asked to write names.
+ * Hints for code without function names: a file needs its symbols, and a runtime that generates
+ * code must be asked to write names.
  *
- * Distributions are recognised by words of os-release(5). Most packages of symbols have names that
- * only the distribution's archive knows, but its debuginfod server finds symbols by the file
- * itself.
+ * Words of os-release(5) identify the distribution. Most symbol packages have names that only the
+ * distribution's archive knows. A debuginfod server instead finds symbols by the file itself.
  */
 #include "cli/run/unnamed_code.h"
 
@@ -49,7 +48,10 @@ static const struct distribution {
 	{"opensuse", BY_SERVER, "https://debuginfod.opensuse.org/"},
 };
 
-/* Beginnings of glibc's files' names; on Debian and its derivatives libc6-dbg has their symbols. */
+/*
+ * Beginnings of names of glibc's files, whose symbols are in libc6-dbg on Debian and its
+ * derivatives.
+ */
 static const char *const of_libc[] = {"libc.so.", "libm.so.", "ld-linux", "libpthread.so.",
 	"libdl.so.", "librt.so.", "libresolv.so."};
 
@@ -72,7 +74,7 @@ static const struct distribution *find_word(char *line)
 	return NULL;
 }
 
-/* ID has priority over ID_LIKE, whatever their order. */
+/* Prefer the line ID to the line ID_LIKE, in any order. */
 static struct distribution read_release(const char *path)
 {
 	const struct distribution *own = NULL, *like = NULL;
@@ -157,7 +159,7 @@ struct module_weight {
 	"java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer " \
 	"names what it compiles"
 
-/* How to make a runtime write perf maps, by the beginning of its module's name. */
+/* How to make a runtime write perf maps. `module` is the beginning of its module's name. */
 static const struct {
 	const char *module, *remedy;
 } runtimes[] = {
@@ -195,8 +197,8 @@ int unnamed_code_ask(const struct options *options)
 }
 
 /*
- * Returns the module with the most samples that end in unnamed code. @of has room for as many
- * entries as the tree has frames; modules are few, so the search is linear.
+ * Returns the module with the most samples that end in unnamed code. @of has room for one element
+ * per frame of the tree. Modules are few, so the search is linear.
  */
 static struct module_weight find_heaviest(const struct calltree *tree, struct module_weight *of)
 {
@@ -231,8 +233,7 @@ static const char *runtime_remedy(const struct calltree *tree)
 		for (size_t k = 0; k < sizeof(runtimes) / sizeof(runtimes[0]); k++) {
 			size_t bytes = strlen(runtimes[k].module);
 
-			/* "libjvm.so", "libnode.so.108", "libguile-3.0.so.1", not "nodejs-helper"
-			 */
+			/* "libjvm.so", "libnode.so.108", not "nodejs-helper" */
 			if (!strncmp(module, runtimes[k].module, bytes) &&
 				(!module[bytes] || strchr(".-", module[bytes])))
 				return runtimes[k].remedy;
@@ -241,7 +242,9 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-/* Returns the path of the file that pictures call @module, preferably an existing one; or NULL. */
+/*
+ * Returns a path of the file that pictures call @module, if possible of an existing file; or NULL.
+ */
 static const char *path_of(const struct names *names, const char *module)
 {
 	const char *gone = NULL;
@@ -305,14 +308,15 @@ void unnamed_code_find(
 #define SEARCH_BYTES 65536
 
 /*
- * Where the version of a runtime is: after the text `mark` in a file, otherwise in the name of its
- * module after one of `files`.
+ * Where to find the version of a runtime: after the text `mark` in a file, otherwise in the name of
+ * the runtime's module, after one of `files`.
  */
 static const struct reader {
 	const char *kind, *label;
 	const char *files[FILES_MAX]; /* beginnings of its modules' names */
 	const char *mark;	      /* NULL: only the name has the version */
-	const char *beside; /* the file with the mark, from the module's folder; NULL: the module */
+	/* the file with `mark`, relative to the module's folder; NULL: the module */
+	const char *beside;
 	const char *remedy; /* NULL: nothing names its functions */
 } readers[] = {
 	{"python", "Python", {"python", "libpython"}, NULL, NULL,
@@ -328,7 +332,7 @@ static const struct reader {
 	{"java", "Java", {"libjvm.so"}, "JAVA_VERSION=\"", "../../release", JAVA_REMEDY},
 };
 
-/* Copy the first two numbers of the version at @text; "" if there is none. */
+/* Copy the first two numbers of the version at @text to @out; "" if there is none. */
 static void copy_version(char out[VERSION_TEXT], const char *text, size_t bytes)
 {
 	size_t length = 0, dots = 0;
@@ -341,7 +345,7 @@ static void copy_version(char out[VERSION_TEXT], const char *text, size_t bytes)
 	snprintf(out, VERSION_TEXT, "%.*s", (int)length, text);
 }
 
-/* Does @name continue the name @file as a runtime's does: "php", "php8.4", "php-fpm8.4"? */
+/* Can @name be the runtime's file @file? For "php" these are "php", "php8.4" and "php-fpm8.4". */
 static bool has_name(const char *name, const char *file)
 {
 	size_t bytes = strlen(file);
@@ -350,7 +354,7 @@ static bool has_name(const char *name, const char *file)
 	       (!name[bytes] || strchr(".-_", name[bytes]) || isdigit((unsigned char)name[bytes]));
 }
 
-/* Read the version after @mark in the file at @path; "" if there is none. */
+/* Find the version after @mark in the file at @path; "" if there is none. */
 static void search_version(char out[VERSION_TEXT], const char *path, const char *mark)
 {
 	char block[SEARCH_BYTES + MARK_BYTES];
@@ -365,9 +369,7 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 			at += strlen(mark);
 			copy_version(out, at, (size_t)(end - at));
 		}
-		/*
-		 * Keep the end of the block, which may hold the first part of a mark and version.
-		 */
+		/* Keep the block's end, which may be the beginning of a mark and its version. */
 		kept = kept + bytes < MARK_BYTES ? kept + bytes : MARK_BYTES;
 		memmove(block, end - kept, kept);
 	}
@@ -375,7 +377,7 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 		fclose(in);
 }
 
-/* Find the version of the module at @path if it is one of @reader's; "" if not, or if not known. */
+/* Find the version of the module at @path. "" if @reader is for other modules, or if unknown. */
 static void module_version(char out[VERSION_TEXT], const struct reader *reader, const char *path)
 {
 	const char *name = base_name(path);
@@ -400,7 +402,7 @@ static void module_version(char out[VERSION_TEXT], const struct reader *reader, 
 	name += strlen(reader->files[i]);
 	copy_version(out, name, VERSION_TEXT);
 	length = strlen(out);
-	/* Free-threaded builds of CPython are called python3.13t. */
+	/* CPython without a global lock (free-threaded) is called python3.13t. */
 	if (length && name[length] == 't' && !isalnum((unsigned char)name[length + 1]))
 		snprintf(out + length, VERSION_TEXT - length, "t (free-threaded)");
 }
@@ -416,7 +418,7 @@ void unnamed_code_runtime(
 	for (uint32_t i = 0; i < names->module_count; i++) {
 		module_version(other, reader, names_string(names, names_module(names, i)->path));
 		if (version[0] && other[0] && strcmp(version, other)) {
-			/* Two versions: it is not known which one was not read. */
+			/* With two versions it is unknown which of them could not be read. */
 			version[0] = '\0';
 			break;
 		}

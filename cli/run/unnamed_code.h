@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find which code has the most samples without a function's name, and how to get the names, also
- * from the distribution's packages of symbols.
+ * Find the code that has the most samples without a function's name, and how to get its names, for
+ * example from the distribution's symbol packages.
  */
 #ifndef CLI_RUN_UNNAMED_CODE_H
 #define CLI_RUN_UNNAMED_CODE_H
@@ -15,25 +15,26 @@
 #include "render/calltree.h"
 
 struct unnamed_code {
-	char where[256];  /* the module with the most such samples; "": not known */
+	/* the module with the most samples without a name; "": not known */
+	char where[256];
 	char remedy[512]; /* how to get names; "": not known */
 };
 
-/* Fill @out from @tree (borrowed, finished), whose modules are those of @names (borrowed). */
+/* Fill @out from @tree (borrowed, finished). @names (borrowed) has the modules of @tree. */
 void unnamed_code_find(
 	struct unnamed_code *out, const struct calltree *tree, const struct names *names);
 
 /*
- * Write a line to @out about a runtime whose version cannot be read: its kind, its version
- * according to the files of @names (borrowed), the versions that can be read, and what else names
- * its functions.
+ * Write a line to @out about a runtime whose functions cannot be named: its kind, its version
+ * according to the files in @names (borrowed), the versions that are supported, and other means to
+ * get names.
  */
 void unnamed_code_runtime(
 	char *out, size_t size, const struct runtime_kind *kind, const struct names *names);
 
 /*
- * Set the environment variables that make the runtimes of --jit write names of generated code, for
- * programs started from now on, and print that. Returns 0 or -ENOMEM.
+ * Set environment variables that make the runtimes of --jit write names of generated code, for
+ * programs that are started afterwards, and print them. Returns 0 or -ENOMEM.
  */
 int unnamed_code_ask(const struct options *options);
 
@@ -41,17 +42,16 @@ int unnamed_code_ask(const struct options *options);
 bool distribution_has(const char *path);
 
 /*
- * Do @options ask for symbols from debuginfod servers? If they do and DEBUGINFOD_URLS is not set,
- * set it to the distribution's server. Do not start a profiled program afterwards, because it would
+ * Do @options ask for symbols from debuginfod servers? If so, and DEBUGINFOD_URLS is not set, set
+ * it to the distribution's server. Do not start a profiled program afterwards, because it would
  * inherit the variable.
  */
 bool distribution_is_asked(const struct options *options);
 
 /*
  * Write to @out the command that installs the symbols of the distribution's file @path (absolute):
- * a package if its name is certain, else debuginfod(8).
- * @release: the system's os-release(5); unreadable: no known distribution.
- * @has_servers: DEBUGINFOD_URLS is set.
+ * a package if its name is certain, otherwise debuginfod(8). @release: the path of os-release(5);
+ * if it is unreadable, the distribution is unknown. @has_servers: DEBUGINFOD_URLS is set.
  */
 void distribution_symbols_command(
 	char *out, size_t size, const char *release, const char *path, bool has_servers);
