@@ -48,10 +48,7 @@ static const struct distribution {
 	{"opensuse", BY_SERVER, "https://debuginfod.opensuse.org/"},
 };
 
-/*
- * Beginnings of names of glibc's files, whose symbols are in libc6-dbg on Debian and its
- * derivatives.
- */
+/* Beginnings of the names of glibc's files. On Debian libc6-dbg has their symbols. */
 static const char *const of_libc[] = {"libc.so.", "libm.so.", "ld-linux", "libpthread.so.",
 	"libdl.so.", "librt.so.", "libresolv.so."};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each part of an address is checked, because parts of it are used in queries. */
+/* Parse the address of a store. Each part is checked, because parts of it are used in queries. */
 #include "cli/store/address.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static int add_host(
 		return refuse(message, "has too many hosts", text, bytes);
 	host = address->host[address->hosts];
 	snprintf(host, size, "%.*s", (int)bytes, text);
-	/* The port follows the brackets of an IPv6 address. */
+	/* Find the port. In an IPv6 address, it follows the closing bracket. */
 	port = strrchr(host, ':');
 	if (port && (!strchr(port, ']') || port < strrchr(host, ']')) && port != host &&
 		(port[-1] == ']' || strchr(host, ':') == port)) {

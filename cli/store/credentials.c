@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find credentials and check who can read their file. libcurl parses the file; it opens the checked
- * file by descriptor, whatever the file's name refers to by then.
+ * Find credentials, and check who can read their file. libcurl parses the file. It opens the file
+ * by the descriptor that was checked, because the name may refer to another file later.
  */
 #include "cli/store/credentials.h"
 
@@ -22,7 +22,7 @@ static int refuse_mode(const char *path, struct diag_message *message)
 	return -EPERM;
 }
 
-/* Returns 0, -ENOENT if there is no readable file, or another -errno with the message filled. */
+/* Open @path. Returns 0, -ENOENT if no file can be read, or another -errno with @message filled. */
 static int open_file(
 	struct credentials *credentials, const char *path, struct diag_message *message)
 {
@@ -34,7 +34,9 @@ static int open_file(
 			       ? -ENOENT
 			       : diag_fail(message, -errno, "cannot read '%s': %s", path,
 					 strerror(errno));
-	/* systemd's file belongs to root, with access by an ACL that shows as the group's. */
+	/*
+	 * systemd's file belongs to root; its ACL that grants access appears as group permission.
+	 */
 	if (fstat(descriptor, &status) || !S_ISREG(status.st_mode) || status.st_mode & S_IRWXO ||
 		(status.st_uid != geteuid() && status.st_uid) ||
 		(status.st_uid == geteuid() && status.st_mode & S_IRWXG)) {
@@ -61,7 +63,7 @@ int credentials_find(
 						    : name && *name ? name
 								    : NULL,
 		.password = password && *password ? password : NULL};
-	/* With a password but no user, libcurl would send an empty user name. */
+	/* If a password had no user, libcurl would send an empty user name. */
 	if (credentials->password && !credentials->user)
 		credentials->user = "default";
 	for (size_t i = 0; !credentials->password && error == -ENOENT &&

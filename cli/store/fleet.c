@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * First the attempts to count are chosen here, because profiles are few. Then each server adds up
- * the weights of its attempts by stack, and sends all stacks and frames of those days. Servers do
- * not know of each other, so that servers can be added without settings; their sums are added up
- * here.
+ * Read profiles from stores. First this file chooses which attempts (push.h) count, because
+ * profiles are few. Then each server adds up the weights of its attempts by stack, and sends all
+ * stacks and frames of those days. Servers do not know of each other, so that servers can be added
+ * without settings. Their sums are added up here.
  *
- * Only weights of one run and one period can be added; these form a group. If there are few groups,
- * a server computes a sum for each. If there are many, it sends the weight of each stack in each
- * attempt, because grouping by stack and attempt costs a server three times as much as by stack,
- * which is the table's order, and hardly makes the answer smaller.
+ * Only weights of one run (a host) and one sampling period can be added; such weights form a group.
+ * If there are few groups, a server computes a sum for each. If there are many, it sends the weight
+ * of each stack in each attempt: grouping by stack and attempt costs a server three times as much
+ * as grouping by stack, which is the table's order, and hardly makes the answer smaller.
  */
 #include "cli/store/fleet.h"
 
@@ -26,10 +26,11 @@
 
 #define NS_PER_S      1e9
 #define GROUPS_MAX    4096u
-#define GROUPS_SUMMED 4u /* maximum number of groups summed by servers */
+/* If there are more groups than this, servers do not compute sums. */
+#define GROUPS_SUMMED 4u
 #define ADDRESSES_MAX 64u
 
-/* The queries to a server. There are as many for weights as groups it sums. */
+/* The queries to one server. It gets a query for weights for each group that it sums. */
 enum {
 	STACKS,
 	FRAMES,
@@ -44,8 +45,10 @@ struct group {
 
 /* The attempts to ask one server for. */
 struct asking {
-	struct bytes given[GROUPS_SUMMED]; /* attempts; [group] if groups are summed */
-	struct bytes attempts;		   /* struct server_attempt, if groups are not summed */
+	/* attempts to ask for; of [group] if servers compute sums */
+	struct bytes given[GROUPS_SUMMED];
+	/* struct server_attempt; empty if servers compute sums */
+	struct bytes attempts;
 	struct server_weights weights[GROUPS_SUMMED];
 	unsigned first_day, last_day;
 	const char *service; /* borrowed; NULL: several */
@@ -118,7 +121,7 @@ static int sort_picks(const struct reading *reading, uint32_t server, struct ask
 	return error ? error : asking->attempts.error;
 }
 
-/* Returns the condition for a query, NUL-terminated; the caller releases it. */
+/* Returns the WHERE condition of all queries, with NUL; the caller releases it. */
 static struct bytes put_where(const struct asking *asking)
 {
 	struct bytes where = {0};
@@ -135,7 +138,7 @@ static struct bytes put_where(const struct asking *asking)
 	return where;
 }
 
-/* Fill @requests for server @number, if it has picks. */
+/* Write the queries for server @number. Without selected profiles it gets none. */
 static void ask_server(const struct reading *reading, uint32_t number,
 	struct store_request requests[QUESTIONS], struct asking *asking)
 {
@@ -178,7 +181,7 @@ static void ask_server(const struct reading *reading, uint32_t number,
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Add a server's stacks to the tree, and remember its weights for server_sums_add(). */
+/* Add a server's stacks to the tree. Keep its weights for server_sums_add(). */
 static int add_answers(struct reading *reading, uint32_t number, struct asking *asking,
 	const struct store_request *requests)
 {
@@ -207,7 +210,7 @@ static int add_answers(struct reading *reading, uint32_t number, struct asking *
 	return error;
 }
 
-/* Read servers @first to @end, which have one address. */
+/* Read the servers @first to @end - 1, which belong to one address. */
 static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 {
 	unsigned count = end - first;
@@ -246,7 +249,7 @@ static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 
 /* ---- runs and groups ------------------------------------------------------------------------- */
 
-/* Number each side's hosts as its runs, in the order in which they appear. */
+/* Number the hosts of each side as its runs, in the order of their first profiles. */
 static void number_runs(struct reading *reading, unsigned runs[2])
 {
 	struct picks *picks = &reading->picks;
@@ -335,7 +338,7 @@ static void write_title(const struct reading *reading, struct input_facts *facts
 		address->label[STORE_VERSION][0] ? " " : "", address->label[STORE_VERSION]);
 }
 
-/* Example: "120 profiles of 14 hosts: 1200 samples, 6.09 s of cpu in 7.10 s" */
+/* Write a subtitle: "120 profiles of 14 hosts: 1200 samples, 6.09 s of cpu in 7.10 s". */
 static void write_subtitle(const struct reading *reading, struct input_facts *facts)
 {
 	const struct picks *picks = &reading->picks;
@@ -383,7 +386,7 @@ static void write_facts(const struct reading *reading, struct input_facts *facts
 	write_subtitle(reading, facts);
 }
 
-/* Compare the weight received with what the profiles state; a difference means lost parts. */
+/* Compare the received weight with the sum that the profiles state. Less means lost parts. */
 static void check_weight(const struct reading *reading)
 {
 	uint64_t due = 0;
@@ -401,7 +404,7 @@ static void check_weight(const struct reading *reading)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns the index of the same server; both sides of a comparison usually are in one store. */
+/* Returns the index of an equal server: both sides of a comparison are often in one store. */
 static uint32_t find_same(
 	const struct reading *reading, const struct store_address *address, unsigned host)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A query is in the request's URL, rows are in its body. Servers must complete the answer before
- * sending (wait_end_of_query), so that the status is final and a truncated answer is detected.
- *
- * Source: "HTTP Interface" in ClickHouse's manual, libcurl-multi(3).
+ * Send queries by libcurl. A query is in the request's URL, rows are in its body. Servers must
+ * complete the answer before they send it (wait_end_of_query), so that the status is final and a
+ * truncated answer is detected. Source: "HTTP Interface" in ClickHouse's manual, libcurl-multi(3).
  */
 #include "cli/store/http.h"
 
@@ -21,7 +20,7 @@
 #define CONNECT_S 5L
 #define WAIT_MS	  1000
 
-/* The functions of libcurl that are used, without "curl_". */
+/* The functions of libcurl that this file calls, without the prefix "curl_". */
 #define FUNCTIONS(CALL)                                                                       \
 	CALL(easy_init)                                                                       \
 	CALL(easy_cleanup)                                                                    \
@@ -81,7 +80,7 @@ void store_requests_release(struct store_request *requests, unsigned count)
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* Load libcurl. It is never unloaded, because what it starts cannot be ended. */
+/* Load libcurl. Never unload it, because threads and handlers that it started cannot be ended. */
 static int load(struct library *curl, struct diag_message *message)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -113,7 +112,7 @@ int store_http_new(
 		error = credentials_find(&http->credentials, address->user, message);
 	if (!error) {
 		http->multi = http->curl.multi_init();
-		/* Disable "Expect: 100-continue": many servers do not answer it. */
+		/* Do not send "Expect: 100-continue", because many servers do not answer it. */
 		http->headers = http->curl.slist_append(NULL, "Expect:");
 		error = http->multi && http->headers ? 0
 						     : diag_fail(message, -ENOMEM, "out of memory");
@@ -182,7 +181,7 @@ static int make_url(struct store_http *http, struct transfer *transfer, struct b
 	return error ? error : url->error;
 }
 
-/* Send the table as a file of a form, as ClickHouse wants external tables. */
+/* Send the table as a file of a form, because ClickHouse reads external tables so. */
 static int put_given(struct store_http *http, struct transfer *transfer)
 {
 	const struct bytes *rows = transfer->request->given.rows;
@@ -243,7 +242,7 @@ static int begin(struct store_http *http, struct transfer *transfer, struct stor
 	curl->easy_setopt(easy, CURLOPT_POST, 1L);
 	/*
 	 * libcurl repeats a request if a reused connection ends without an answer. An INSERT must
-	 * not be repeated, because its rows may have arrived.
+	 * not be repeated, because its rows may have arrived. So do not reuse a connection for it.
 	 */
 	if (request->in)
 		curl->easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
@@ -259,7 +258,7 @@ static int begin(struct store_http *http, struct transfer *transfer, struct stor
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Returns the error code of an answer "Code: 60, ..." (ClickHouse's ErrorCodes.cpp), or 0. */
+/* Returns the error code in an answer "Code: 60, ..." (see ClickHouse's ErrorCodes.cpp), or 0. */
 static unsigned long code_of(const struct bytes *answer)
 {
 	static const char begin[] = "Code: ";
@@ -357,7 +356,9 @@ static void wait_all(struct store_http *http)
 	while (running) {
 		CURLMsg *done;
 
-		/* If libcurl itself fails, requests keep their error "nobody asked it". */
+		/*
+		 * If libcurl itself fails, each request keeps its initial error, "nobody asked it".
+		 */
 		if (curl->multi_perform(http->multi, &running))
 			break;
 		while ((done = curl->multi_info_read(http->multi, &left))) {
@@ -413,7 +414,7 @@ int store_http_ask(struct store_http *http, struct store_request *requests, unsi
 	for (unsigned i = 0; i < count; i++) {
 		if (!requests[i].error)
 			continue;
-		/* Without the errno, for which diag would hint at a limit of this process. */
+		/* Pass no errno: diag_fail() would blame a resource limit of this process. */
 		diag_fail(message, 0, "'%s': %s", http->address->host[requests[i].host],
 			requests[i].why);
 		return requests[i].error;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Send queries to a store's servers, several at once, by libcurl. libcurl is loaded when it is
+ * Send queries to the servers of a store, several at once, by libcurl. libcurl is loaded when it is
  * first needed, so that runs without a store start without a TLS library.
  *
- * The size and time of answers are bounded; their contents are untrusted, and callers must check
- * them.
- *
- * Context: one thread.
+ * The size and time of answers are limited. Their contents are untrusted, so callers must check
+ * them. Context: one thread.
  */
 #ifndef CLI_STORE_HTTP_H
 #define CLI_STORE_HTTP_H
@@ -19,7 +17,7 @@
 
 struct store_http;
 
-/* A table sent with a query, in which it is called "given". */
+/* A table that is sent with a query. Its name in the query is "given". */
 struct store_given {
 	const struct bytes *rows; /* borrowed */
 	const char *structure;	  /* "attempt UInt32, unit UInt32" */
@@ -39,7 +37,7 @@ struct store_request {
 	struct bytes answer; /* owned */
 };
 
-/* Append to the query by printf. %s must be checked names or literals (store_put_literal()). */
+/* Append printf text to the query. %s must be checked names or literals (store_put_literal()). */
 void store_request_text(struct store_request *request, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -52,13 +50,14 @@ int store_http_new(
 void store_http_free(struct store_http *http); /* NULL is fine */
 
 /*
- * Send all @requests that have a query, in parallel, and wait for the answers. Every request has
- * its own result; returns the first error, in the order of @requests, with @message filled.
+ * Send all @requests that have a query, in parallel, and wait for the answers. Each request gets
+ * its own result. Returns the error of the first request that failed, in the order of @requests,
+ * with @message filled; or 0.
  */
 int store_http_ask(struct store_http *http, struct store_request *requests, unsigned count,
 	struct diag_message *message);
 
-/* Free what @requests own and zero them. */
+/* Free the memory that @requests own, and set them to zero. */
 void store_requests_release(struct store_request *requests, unsigned count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame without a name has its module's build-id as file and its address in its name
- * (render/calltree.h). Functions are looked up by the page of the address, by which the table is
- * sorted.
+ * Name frames by pushed symbols. A frame without a name has the build-id of its module as file, and
+ * its address in the name (render/calltree.h). The table of symbols is sorted by pages, so
+ * functions are selected by the page of the address.
  */
 #include "cli/store/named_frames.h"
 
@@ -15,7 +15,8 @@
 
 struct named_symbol {
 	uint64_t start, end;
-	size_t row; /* offset of its row in named_frames.symbols */
+	/* offset in named_frames.symbols */
+	size_t row;
 };
 
 int named_frames_index(struct named_frames *frames, const struct bytes *answer)
@@ -72,7 +73,7 @@ static void read_frame(const struct named_frames *frames, uint32_t index, struct
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* Returns the build-id and *@address of a frame without a name, or NULL. */
+/* If @frame has no name, returns its build-id and sets *@address; otherwise returns NULL. */
 static const char *address_of(const struct store_frame *frame, uint64_t *address)
 {
 	const char *plus = strrchr(frame->name, '+');
@@ -91,7 +92,7 @@ static int compare_symbols(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Several build-ids may have functions at one address; find_symbol() compares the build-ids. */
+/* Sort symbols by start. Those of several build-ids may overlap, so find_symbol() checks the id. */
 static int index_symbols(struct named_frames *frames)
 {
 	struct rows rows = rows_of(&frames->symbols);
@@ -155,7 +156,9 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 	return error;
 }
 
-/* Find the name at @address in @build_id. Of nested functions, use the one that begins last. */
+/*
+ * Find the function at @address in @build_id. If functions overlap, use the one that begins last.
+ */
 static bool find_symbol(const struct named_frames *frames, const char *build_id, uint64_t address,
 	char name[ROWS_TEXT_BYTES + 1])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Make profiles for a store from trees, with defaults for labels that are not given. */
+/* Make profiles for a store from trees. Labels that are not given get defaults. */
 #include "cli/store/output.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ int store_labels_check(const struct options_list *labels, struct diag_message *m
 	return set_labels(&profile, labels, message);
 }
 
-/* Use the base name of the title's first word. */
+/* Set @service to the base name of the first word in @title. */
 static void guess_service(char service[STORE_LABEL_BYTES], const char *title)
 {
 	char word[STORE_LABEL_BYTES];
@@ -93,7 +93,7 @@ int store_output_make(struct store_profile *profile, const struct calltree *tree
 	}
 	if (!profile->start_s && picture->created_s > 0 && picture->created_s <= UINT32_MAX)
 		profile->start_s = picture->created_s;
-	/* Before @start_s is applied: a copy of a file must give the same id at any time. */
+	/* Identify first, without @start_s, so that equal files get the same id at any time. */
 	if (bytes)
 		store_profile_identify(profile, bytes);
 	if (!profile->start_s)

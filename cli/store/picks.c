@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * If a profile has several committed attempts, the first one counts. All are complete, but all
- * readers must choose the same one.
+ * Choose one attempt of each profile. If several attempts were committed, all are complete, but all
+ * readers must choose the same one: the one that was committed first.
  */
 #include "cli/store/picks.h"
 
@@ -14,7 +14,7 @@
 
 #define DAY_S 86400
 
-/* Labels have columns of the same names. */
+/* Add a condition for each label of the address. A label and its column have equal names. */
 static void put_conditions(struct store_request *request, const struct store_address *address)
 {
 	for (unsigned i = 0; i < STORE_LABELS; i++) {
@@ -48,7 +48,7 @@ static int read_text(struct picks *picks, struct rows *rows, uint32_t *number)
 	return texts_add(&picks->texts, text, "", 0, number) ? -ENOMEM : 0;
 }
 
-/* All profiles must have the unit of the first. */
+/* Refuse a profile whose unit is not the unit of the first profile. */
 static int check_unit(struct picks *picks, const char *unit, const char *count_name, bool is_time,
 	struct diag_message *message)
 {
@@ -183,7 +183,7 @@ void picks_choose(struct picks *picks, const struct store_server *servers)
 	picks->count = kept + 1;
 }
 
-/* Ask the servers of one address in parallel. */
+/* Ask all servers of one address in parallel and add the answers. */
 static int ask_address(struct picks *picks, const struct store_server *servers, uint32_t first,
 	unsigned count, struct diag_message *message)
 {
@@ -193,7 +193,7 @@ static int ask_address(struct picks *picks, const struct store_server *servers, 
 	for (unsigned i = 0; i < count; i++)
 		ask(&requests[i], &servers[first + i]);
 	error = store_http_ask(servers[first].http, requests, count, message);
-	/* A server without tables has no profiles. */
+	/* -ENOENT is no error: a server without tables has no profiles. */
 	for (unsigned i = 0; i < count; i++)
 		if (error == -ENOENT && requests[i].error && requests[i].error != -ENOENT)
 			error = requests[i].error;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Choose the profiles that addresses select, and one committed attempt (push.h) of each.
- *
- * Context: one thread.
- */
+/* Find the profiles that addresses select, and one committed attempt (push.h) of each. */
 #ifndef CLI_STORE_PICKS_H
 #define CLI_STORE_PICKS_H
 
@@ -23,14 +19,15 @@ struct store_server {
 	const struct store_address *address;
 	struct store_http *http;
 	unsigned host, side;
-	uint32_t same_as; /* index of the first server in the list with equal host, database and
-			   * user */
+	/* index of the first server in the list with equal host, database and user */
+	uint32_t same_as;
 };
 
-/* A committed attempt of a profile. */
+/* A committed attempt to store a profile. */
 struct pick {
 	uint64_t id[2];
-	uint32_t server; /* index of the first equal server in the list */
+	/* index in the list, see same_as */
+	uint32_t server;
 	uint32_t attempt, committed_s, start_s;
 	uint32_t service, host, title; /* indices of texts */
 	uint32_t run, group;	       /* set by the caller */
@@ -49,10 +46,10 @@ struct picks {
 };
 
 /*
- * Ask @servers (@count) for the profiles that their addresses select; one attempt of each profile
- * and side remains. @picks is all zero at first; the caller must release it in any case. Returns 0,
- * -EINVAL if the profiles have different units, -ENOENT if there is none, or another -errno, with
- * @message filled.
+ * Ask the @count @servers for the profiles that their addresses select, and keep one attempt of
+ * each profile and side. @picks is all zero first; the caller must release it, after errors as
+ * well. Returns 0, or -errno with @message filled: -EINVAL if profiles have different units,
+ * -ENOENT if none is selected.
  */
 int picks_read(struct picks *picks, const struct store_server *servers, unsigned count,
 	struct diag_message *message);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles of one server, day and service form a batch: their common frames and stacks are sent
- * once, and servers prefer few large inserts. A batch takes four rounds of requests: ask what
- * exists and claim attempt numbers; insert missing frames and stacks; insert weights; commit.
+ * Send profiles in batches. Profiles of one server, day and service form a batch, because their
+ * common frames and stacks are sent only once, and servers prefer few large inserts. A batch takes
+ * four rounds of requests: ask which frames and stacks exist, and claim attempt numbers; insert the
+ * missing frames and stacks; insert weights; commit.
  *
- * A profile's server depends only on its id and the servers' names (rendezvous hashing): the same
- * profile always gets the same server, and a new server takes over only its own profiles.
+ * Rendezvous hashing chooses the server of a profile from the profile's id and the servers' names.
+ * So an equal profile always gets the same server, and a new server only takes over its own
+ * profiles.
  */
 #include "cli/store/push.h"
 
@@ -25,8 +27,10 @@
 #define BATCH_PROFILES 1024u
 #define BATCHES_MAX    256u
 #define TRIES	       6
-#define BACKOFF_NS     200000000ULL /* pause before the second try; doubled for each further one */
-#define FRAME_HEAD     8u	    /* bytes of the hash at the start of a frame's row */
+/* ns before the second try. The pause doubles for each further try. */
+#define BACKOFF_NS     200000000ULL
+/* bytes of the hash, with which a row of a frame begins */
+#define FRAME_HEAD     8u
 #define STACK_BYTES    24u
 #define WEIGHT_BYTES   16u
 
@@ -40,7 +44,7 @@ struct batch {
 	struct hashes frames, stacks; /* known to be on the server */
 };
 
-/* One try to send a batch. Profiles that the store has already get attempt number 0. */
+/* One try to send a batch. A profile that the store already has gets attempt number 0. */
 struct sending {
 	struct store_push *push;
 	struct batch *batch;
@@ -80,7 +84,7 @@ static void put_head(struct bytes *rows, const struct batch *batch)
 	rows_put_text(rows, batch->service);
 }
 
-/* Append @hash to @list if it is not in @known or in @unknown yet. */
+/* Append @hash to @list and @unknown, unless it is in @known or in @unknown. */
 static int list_new(
 	struct hashes *unknown, const struct hashes *known, struct bytes *list, uint64_t hash)
 {
@@ -134,7 +138,7 @@ static int draw_numbers(struct sending *sending)
 	return 0;
 }
 
-/* Exclude the profiles that are committed already. */
+/* Set the attempt number of profiles that the store already has to 0, so that they are not sent. */
 static void note_known(struct sending *sending, const struct bytes *answer)
 {
 	struct rows rows = rows_of(answer);
@@ -146,7 +150,7 @@ static void note_known(struct sending *sending, const struct bytes *answer)
 			if (!strcmp(sending->batch->profiles[i].id, id))
 				sending->attempts[i] = 0;
 	}
-	/* Two profiles of a batch may have been read from equal files. */
+	/* Profiles of a batch are equal if they were read from equal files. Send only the first. */
 	for (unsigned i = 1; i < sending->batch->count; i++)
 		for (unsigned k = 0; k < i; k++)
 			if (!strcmp(sending->batch->profiles[i].id, sending->batch->profiles[k].id))
@@ -303,7 +307,7 @@ static int make_rows(struct sending *sending)
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-/* Is each of our attempt numbers unique? If two pushes claim one at once, both see it. */
+/* Is each of our attempt numbers unique? If two pushes claim the same number, both fail here. */
 static int check_claims(
 	const struct sending *sending, const struct bytes *answer, struct diag_message *message)
 {
@@ -391,7 +395,7 @@ static void note_sent(struct sending *sending)
 	struct batch *batch = sending->batch;
 	uint32_t index;
 
-	/* If out of memory, they are asked for again. */
+	/* If memory is short, the next batch asks the server for them again. */
 	for (uint32_t i = 0; i < sending->new_frames.count; i++)
 		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &index))
 			break;
@@ -450,7 +454,7 @@ static void empty_batch(struct batch *batch)
 	batch->rows = 0;
 }
 
-/* Wait with a random variation, so that a fleet does not retry all at once. */
+/* Wait before a retry. A random part prevents that all machines retry at the same time. */
 static void wait_before(unsigned attempt)
 {
 	uint64_t ns = BACKOFF_NS << (attempt - 1), random = 0;
@@ -472,7 +476,7 @@ static int send_batch(struct store_push *push, struct batch *batch, struct diag_
 			wait_before(attempt);
 		*message = (struct diag_message){{0}, {0}};
 		error = try_batch(push, batch, message);
-		/* Create missing tables; a server that was killed may have lost them. */
+		/* Create missing tables. They may be lost if the server was killed. */
 		if (error == -ENOENT) {
 			error = store_tables_make(push->http, &push->address, batch->host, message);
 			if (!error)
@@ -503,7 +507,7 @@ static unsigned choose_host(const struct store_address *address, const char *id)
 		uint64_t hash =
 			fnv_text(fnv_text(FNV_BEGIN, id, SIZE_MAX), address->host[i], SIZE_MAX);
 
-		/* FNV's upper bits depend on few of the last bytes. */
+		/* Mix the hash: the last bytes of a text change only few of FNV's upper bits. */
 		hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL;
 		if (hash >= best) {
 			best = hash;
@@ -643,7 +647,7 @@ int store_push_end(
 	int error = send_all(push, message);
 	bool is_away = true;
 
-	/* Profiles spooled just now are retried only if some server answers. */
+	/* Retry all spooled profiles, also those of this push, unless no server answers. */
 	for (unsigned i = 0; i < push->address.hosts; i++)
 		is_away &= push->is_away[i];
 	if (!error && !is_away) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: "RowBinary" in ClickHouse's manual. */
+/* Source of the format: "RowBinary" in ClickHouse's manual. */
 #include "cli/store/rows.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ uint64_t rows_uint(struct rows *rows, unsigned bytes)
 	return value;
 }
 
-/* Returns the number of items (@bytes each) that follow; an error if they are not all there. */
+/* Read a LEB128 count of items of @bytes each. Damaged if not all items follow in the rows. */
 static size_t read_count(struct rows *rows, size_t bytes)
 {
 	uint64_t count = 0;
@@ -128,7 +128,7 @@ int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *index)
 	if (error)
 		return -ENOMEM;
 	((uint64_t *)hashes->keys.at)[hashes->count] = hash;
-	/* Probe again, because the table may have grown. */
+	/* Search again for a free element, because the table may have grown. */
 	probe = lookup_begin(&hashes->lookup, lookup_hash(hash));
 	while (lookup_next(&hashes->lookup, &probe))
 		;

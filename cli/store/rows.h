@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows in ClickHouse's RowBinary: numbers are little-endian, texts follow their length in LEB128,
- * without separators. And sets of the 64-bit hashes in rows.
- *
+ * Write and read rows in ClickHouse's format RowBinary, which has no separators: numbers are
+ * little-endian, and texts follow their length in LEB128. Also sets of the 64-bit hashes in rows.
  * Context: one thread.
  */
 #ifndef CLI_STORE_ROWS_H
@@ -15,14 +14,14 @@
 #include "libprof/profile/lookup.h"
 #include "render/bytes.h"
 
-/* Longest text. A longer one is cut when written, and an error when read. */
+/* Bytes of the longest text. A longer text is cut when written, and an error when read. */
 #define ROWS_TEXT_BYTES 4096u
 
-/* Append the low @bytes of @value, or a text with its length. */
+/* Append the low @bytes of @value, or a text after its length. */
 void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes);
 void rows_put_text(struct bytes *rows, const char *text);
 
-/* A reader of untrusted rows. After an error all values are 0 and "", and is_damaged is set. */
+/* A reader of untrusted rows. After an error is_damaged is set, and all values are 0 or "". */
 struct rows {
 	const uint8_t *at, *end;
 	bool is_damaged;
@@ -45,13 +44,13 @@ static inline bool rows_are_left(const struct rows *rows)
 /* Read a number of @bytes. */
 uint64_t rows_uint(struct rows *rows, unsigned bytes);
 
-/* Read a text into @out of @size bytes; ROWS_TEXT_BYTES + 1 is enough for any. */
+/* Read a text into @out. ROWS_TEXT_BYTES + 1 is a sufficient @size for any text. */
 void rows_text(struct rows *rows, char *out, size_t size);
 
-/* Read a string of any bytes. The result points into @rows. */
+/* Read a string of any bytes. Returns a part of @rows. */
 struct rows rows_part(struct rows *rows);
 
-/* Read an array of 64-bit numbers. The result points into @rows. */
+/* Read an array of 64-bit numbers. Returns a part of @rows. */
 struct rows rows_numbers(struct rows *rows);
 
 /* ---- hashes ---------------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Only stacks with weight are looked up, because a server sends the stacks of whole days. */
+/*
+ * Build a tree from a server's answers. Only stacks with weight are looked up, because a server
+ * sends all stacks of whole days.
+ */
 #include "cli/store/server_tree.h"
 
 #include <endian.h>
@@ -50,8 +53,9 @@ static int forget_nodes(struct server_tree *server)
 }
 
 /*
- * Collect the path from @stack up to an ancestor with a known node, in server->path. *@end is that
- * ancestor's index, or UNSET for the root. Returns the number of steps, -ENOENT, or -EPROTO.
+ * Write the indices of @stack and its ancestors into server->path, up to an ancestor that already
+ * has a node. *@end is the index of that ancestor, or UNSET for the root. Returns the number of
+ * indices, -ENOENT if an ancestor is missing, or -EPROTO if there are too many.
  */
 static int find_path(struct server_tree *server, uint64_t stack, uint32_t *end)
 {
@@ -71,7 +75,7 @@ static int find_path(struct server_tree *server, uint64_t stack, uint32_t *end)
 	return steps;
 }
 
-/* server->node marks the stacks that were visited. */
+/* Mark each visited stack in server->node, so that find_path() ends there next time. */
 void server_tree_use(struct server_tree *server, const struct server_weights *weights)
 {
 	struct rows rows = rows_of(weights->rows);
@@ -101,7 +105,7 @@ int server_tree_index(
 	return error ? error : forget_nodes(server);
 }
 
-/* Returns 0 with the node of @stack, -ENOENT if it leads nowhere, or -EPROTO. */
+/* Returns 0 with the node of @stack; -ENOENT: an ancestor or frame is missing; or -EPROTO. */
 static int place_stack(
 	struct server_tree *server, struct calltree *tree, uint64_t stack, uint32_t *node)
 {
@@ -125,10 +129,11 @@ static int place_stack(
 /* ---- weights --------------------------------------------------------------------------------- */
 
 #define ATTEMPT_SHIFT 32 /* position of the attempt in a UInt64 */
-#define BUCKET_SHIFT  16 /* low bits of an attempt that are not part of the index */
+/* attempt >> BUCKET_SHIFT is the index of a bucket */
+#define BUCKET_SHIFT  16
 #define BUCKETS	      ((UINT32_MAX >> BUCKET_SHIFT) + 1)
 
-/* A row of weights with its node. */
+/* A row of weights: the node of its stack, and its array of numbers. */
 struct part {
 	uint32_t node;
 	bool is_unknown;
@@ -194,7 +199,7 @@ struct adding {
 	unsigned count;
 };
 
-/* Returns the index of the first attempt that is at least @attempt. */
+/* Returns the index of the first element whose attempt is at least @attempt. */
 static uint32_t find_attempt(const struct server_weights *weights, uint32_t attempt)
 {
 	uint32_t low = weights->buckets[attempt >> BUCKET_SHIFT];
@@ -225,7 +230,7 @@ static int add_to_unit(struct adding *adding, uint32_t unit, uint64_t weight, bo
 		       : 0;
 }
 
-/* An attempt may be in both sides of a comparison. */
+/* Add @weight to each unit with @attempt: both sides of a comparison may have the attempt. */
 static int add_of_attempt(
 	struct adding *adding, const struct part *part, uint32_t attempt, uint32_t weight)
 {
@@ -286,7 +291,7 @@ static int by_node(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Sort by node, so that each node is added once and memory is accessed in order. */
+/* Sort rows by node, so that each node is added once and memory is accessed in order. */
 int server_sums_add(struct server_sums *sums, struct calltree *tree)
 {
 	struct part *parts = (void *)sums->parts.data;

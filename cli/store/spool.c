@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's name has the time, a hash of hosts and database, and the profile's id, so that names
- * sort by age. gzip's checksum detects truncated files. A file gets its final name when it is
- * complete.
+ * Profiles in files. The name of a file has the time first, so that names sort by age, then a hash
+ * of hosts and database, and the profile's id. gzip's checksum detects truncated files. A file gets
+ * its final name when it is complete.
  */
 #include "cli/store/spool.h"
 
@@ -27,7 +27,7 @@
 
 static const char fallback[] = "/var/lib/flamerun/spool";
 
-/* Create @path and its parents, accessible to this user only. Returns 0 or -errno. */
+/* Create folder @path and its parents, accessible to this user only. Returns 0 or -errno. */
 static int make_folders(char *path)
 {
 	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
@@ -38,7 +38,7 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-/* Returns 0 with the folder in @path, or -errno. */
+/* Write the path of the spool's folder to @path. Returns 0 or -errno. */
 static int find_folder(char path[PATH_MAX])
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -76,7 +76,7 @@ static int is_profile(const struct dirent *entry)
 	return bytes > strlen(SUFFIX) && !strcmp(entry->d_name + bytes - strlen(SUFFIX), SUFFIX);
 }
 
-/* Remove the oldest files until @bytes more fit. */
+/* Remove the oldest files, so that a file of @bytes fits into the spool. */
 static void drop_oldest(const char *folder, uint64_t bytes, unsigned *dropped)
 {
 	struct dirent **entries = NULL;
@@ -84,7 +84,7 @@ static void drop_oldest(const char *folder, uint64_t bytes, unsigned *dropped)
 	char path[PATH_MAX];
 	struct stat status;
 
-	/* Newest first, because older files get what the newer ones leave. */
+	/* Count from the newest file on, and remove files as soon as the sum is too large. */
 	for (int i = count; i-- > 0;) {
 		if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) <
 				(int)sizeof(path) &&
@@ -160,7 +160,7 @@ int spool_put(const struct store_address *address, const struct store_profile *p
 	return error;
 }
 
-/* Returns 0, or -errno if the file is not a complete profile. */
+/* Read a file of the spool. Returns 0, or -errno if it is not a complete profile. */
 static int read_file(const char *path, struct store_profile *profile)
 {
 	struct bytes content = {0};
@@ -192,7 +192,10 @@ static int visit_file(
 		profile.spooled = strdup(path);
 		error = profile.spooled ? visit(&profile, context) : -ENOMEM;
 	} else if (error != -ENOENT && error != -ENOMEM) {
-		/* If missing, another push has sent it. Damaged ones would be read each time. */
+		/*
+		 * Rename a damaged file, so that it is not read again. If missing, another push
+		 * sent it.
+		 */
 		snprintf(aside, sizeof(aside), "%s" DAMAGED, path);
 		if (!rename(path, aside))
 			diag_info("'%s' is damaged, and not sent", aside);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashes are XXH3, which is stable. A collision of 64 bits among a million stacks occurs once in 37
- * million such stores. Writers to a store are trusted not to construct collisions.
+ * Make rows from call trees. Hashes are XXH3, which does not change between versions. Among 37
+ * million stores of a million stacks, one has a collision of 64-bit hashes. Writers to a store are
+ * trusted not to construct collisions.
  */
 #include "cli/store/store_profile.h"
 
@@ -29,7 +30,7 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Append the frame's row. Returns its hash. */
+/* Append the row of @frame to @rows. Returns the frame's hash. */
 static uint64_t put_frame(struct bytes *rows, const struct calltree_frame *frame)
 {
 	struct bytes row = {0};
@@ -66,7 +67,10 @@ static void put_node(struct store_profile *profile, const struct calltree *tree,
 		rows_put_uint(&profile->stacks, parts[0], 8);
 		rows_put_uint(&profile->stacks, parts[1], 8);
 	}
-	/* At most 32 bits per row, because server_tree.h puts attempts into the upper half. */
+	/*
+	 * Split weights into 32 bits per row, because server_tree.h needs the upper half for
+	 * attempts.
+	 */
 	for (uint64_t left = node->self, part; left; left -= part) {
 		part = left < UINT32_MAX ? left : UINT32_MAX;
 		rows_put_uint(&profile->weights, stacks[number], 8);
@@ -158,7 +162,7 @@ void store_profile_identify_run(struct store_profile *profile)
 	} seed = {.pid = getpid()};
 
 	clock_gettime(CLOCK_REALTIME, &seed.now);
-	/* If it fails, time and pid must suffice. */
+	/* If there are no random bytes, time and pid must suffice. */
 	if (getrandom(seed.random, sizeof(seed.random), GRND_NONBLOCK) < 0)
 		seed.random[0] = 0;
 	set_id(profile, &seed, sizeof(seed));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile as a store has it: rows of frames, of stacks, and of the weight of each stack. A stack
- * is identified by the hash of its parent and its innermost frame, a frame by the hash of all its
- * fields, so that equal ones have equal numbers in all profiles. Threads and times are not stored.
- *
+ * A profile as it is stored: rows of frames, of stacks, and of the weight of each stack. The hash
+ * of a stack's parent and innermost frame identifies the stack. The hash of all fields identifies a
+ * frame. So equal stacks have equal hashes in all profiles. Threads and times are not stored.
  * Context: one thread.
  */
 #ifndef CLI_STORE_STORE_PROFILE_H
@@ -19,7 +18,8 @@
 #include "render/picture.h"
 
 #define STORE_ID_BYTES 33 /* 128 bits in hexadecimal, with NUL */
-#define STORE_ROOT     0u /* the empty stack, parent of the outermost frames */
+/* hash of the empty stack, the parent of outermost frames */
+#define STORE_ROOT     0u
 
 struct store_profile {
 	char id[STORE_ID_BYTES];
@@ -27,43 +27,45 @@ struct store_profile {
 	char title[256], count_name[64];
 	int64_t start_s;
 	uint64_t span_ns;
-	uint64_t period_ns;   /* time of one unit of weight; 0: weights are counts */
+	/* ns per unit of weight; 0: weights are counts */
+	uint64_t period_ns;
 	uint64_t weight;      /* of all stacks */
-	struct bytes frames;  /* hash UInt64, kind UInt8, line UInt32, name, module, file String */
+	/* hash UInt64, kind UInt8, line UInt32, name, module, file String */
+	struct bytes frames;
 	struct bytes stacks;  /* stack UInt64, parent UInt64, frame UInt64 */
-	struct bytes weights; /* stack UInt64, weight UInt64 below 2^32; a stack may have several
-			       * rows */
+	/* stack UInt64, weight UInt64 below 2^32; a stack may have several rows */
+	struct bytes weights;
 	uint32_t weight_rows;
-	char *spooled; /* its file in the spool, owned; NULL: none */
+	char *spooled; /* spool's file, owned; NULL: none */
 };
 
 /*
  * Make the rows, unit and title of @profile from @tree (finished) and @picture, both borrowed. The
- * caller sets the other labels, start and id. Returns 0 or -ENOMEM. The caller must release it in
- * both cases.
+ * caller sets the other labels, start and id, and must release @profile, after errors as well.
+ * Returns 0 or -ENOMEM.
  */
 int store_profile_make(struct store_profile *profile, const struct calltree *tree,
 	const struct picture_options *picture);
 void store_profile_release(struct store_profile *profile);
 
 /*
- * Set the id from @bytes, labels and start, so that equal files are one profile; or, for a run, to
- * a random number.
+ * Set the id. store_profile_identify() hashes @bytes, labels and start, so that equal files are one
+ * profile. store_profile_identify_run() uses a random number, because each run is a new profile.
  */
 void store_profile_identify(struct store_profile *profile, const struct bytes *bytes);
 void store_profile_identify_run(struct store_profile *profile);
 
-/* Returns days since the epoch, by which the tables are partitioned. */
+/* Returns the day since the epoch. The tables are partitioned by it. */
 uint16_t store_profile_day(const struct store_profile *profile);
 
 /*
- * Serialise a profile, and read it back. store_profile_read() returns 0, -EBADMSG or -ENOMEM; the
- * caller must release @profile in any case.
+ * Serialise a profile, and read it back. The caller must release the @profile that was read, after
+ * errors as well. store_profile_read() returns 0, -EBADMSG or -ENOMEM.
  */
 void store_profile_write(const struct store_profile *profile, struct bytes *out);
 int store_profile_read(struct store_profile *profile, const struct bytes *in);
 
-/* Read the next frame of @rows, which are untrusted. The hash is not checked. */
+/* A frame, read by store_frame_read() from @rows, which are untrusted. Its hash is not checked. */
 struct store_frame {
 	uint64_t hash;
 	uint8_t kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mangled names are pushed and demangled by the reader. A function has a row for each page that it
- * touches, by which it is found (named_frames.h).
+ * Push mangled names; readers demangle them. A function has a row for each page that it touches,
+ * because readers search functions by page (named_frames.h).
  */
 #include "cli/store/symbols_push.h"
 
@@ -52,7 +52,7 @@ static size_t put_table(struct bytes *rows, const char *build_id, const struct s
 	return count;
 }
 
-/* Read the build-id and the rows of all functions. Returns 0, or -errno with the message filled. */
+/* Read the build-id and the functions of file @path. Returns 0, or -errno with @message filled. */
 static int read_symbols(const char *path, char build_id[ELF_FILE_ID_TEXT], struct bytes *rows,
 	size_t *count, struct diag_message *message)
 {
@@ -85,7 +85,7 @@ static int read_symbols(const char *path, char build_id[ELF_FILE_ID_TEXT], struc
 	return *count ? rows->error : diag_fail(message, -ENOENT, "'%s' has no symbols", path);
 }
 
-/* Returns 1 if a complete push's last row is there, 0 if not (makes missing tables), or -errno. */
+/* Returns 1 if the last row of a push exists, 0 if not (and makes missing tables), or -errno. */
 static int is_there(
 	struct store_push *push, unsigned host, const char *build_id, struct diag_message *message)
 {
@@ -133,7 +133,7 @@ int symbols_push(
 	size_t functions = 0;
 	int error = read_symbols(path, build_id, &rows, &functions, message);
 
-	/* A row that is inserted last and marks the push as complete. */
+	/* Make the row that is inserted last. Its page UINT64_MAX marks the push as complete. */
 	rows_put_text(&whole, build_id);
 	for (unsigned i = 0; i < 3; i++)
 		rows_put_uint(&whole, i ? 0 : UINT64_MAX, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push the symbols of ELF files into a store, once per build-id, so that addresses sampled on
- * machines without symbols can be named.
+ * Push the symbols of ELF files into a store, once for each build-id, to name addresses that were
+ * sampled on machines without symbols.
  */
 #ifndef CLI_STORE_SYMBOLS_PUSH_H
 #define CLI_STORE_SYMBOLS_PUSH_H
@@ -11,8 +11,8 @@
 
 /*
  * Push the symbols of the ELF file @path and of its debug file to all servers of @push (borrowed).
- * Returns 0 with the number of functions in *@count (0 if all servers had them), or -errno with
- * @message filled: -ENOENT if there is no build-id or no symbol.
+ * Returns 0 with the number of functions in *@count (0 if all servers already had them), or -errno
+ * with @message filled: -ENOENT if the file has no build-id or no symbols.
  */
 int symbols_push(
 	struct store_push *push, const char *path, size_t *count, struct diag_message *message);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables use the SQL of ClickHouse 18.16: no codecs, no LowCardinality, no TTL.
+ * Create tables in the SQL of ClickHouse 18.16, which has no codecs, no LowCardinality and no TTL.
  *
- * Weights are sorted by stack: equal stacks of thousands of profiles are neighbours, which takes a
- * quarter of the space of sorting by profile. An attempt has 32 bits, because it is most of a row
- * and does not compress; the table `attempts` ensures that it is unique. All tables but symbols are
- * partitioned by day and can be dropped by day.
+ * Weights are sorted by stack, because the rows of a stack in thousands of profiles are then
+ * neighbours and need a quarter of the space of sorting by profile. An attempt has only 32 bits,
+ * because it is most of a row and does not compress. The table `attempts` ensures that it is
+ * unique. All tables but `symbols` are partitioned by day, so that a day can be dropped.
  */
 #include "cli/store/tables.h"
 

@@ -7,8 +7,8 @@
 #include "cli/store/http.h"
 
 /*
- * Create the database and tables that @address's server number @host lacks. Returns 0, or -errno
- * with @message filled; -EAGAIN: may succeed later.
+ * Create the database and tables that server number @host of @address does not have. Returns 0, or
+ * -errno with @message filled; -EAGAIN: may succeed later.
  */
 int store_tables_make(struct store_http *http, const struct store_address *address, unsigned host,
 	struct diag_message *message);
