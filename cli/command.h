@@ -67,9 +67,7 @@ void command_draw_job(const struct options *options, const char *folder);
 /* Put files of stacks, or names for addresses, into a store. Parameters as for command_render(). */
 struct ending command_push(struct options *options, int argc, char **argv, int index);
 
-/*
- * Compare two versions of a program, from files or by running both. Parameters as command_render().
- */
+/* Compare two versions of a program, in files or by running both. Parameters: command_render(). */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 
 /*

@@ -91,9 +91,7 @@ static int check_files(
 	return 0;
 }
 
-/*
- * After a parse error: does @argv have "---" before the next "--"? Decides which error to report.
- */
+/* After a parse error: does @argv have "---" before the next "--"? Then that is reported. */
 static bool has_separator(char **argv)
 {
 	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))

@@ -157,9 +157,7 @@ static void print_repeated(const struct repeated *repeated, bool shows_native)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/*
- * Report how many runs are missing. Returns 0 if at least one run can be drawn, otherwise -errno.
- */
+/* Report how many runs are missing. Returns 0 if at least one can be drawn, otherwise -errno. */
 static int check_runs(
 	const struct options *options, const struct turns *turns, struct diag_message *message)
 {

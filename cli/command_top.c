@@ -18,9 +18,7 @@
 #define COLUMNS_USUAL 80
 #define COLUMNS_MAX   1000
 
-/*
- * Returns the columns of a line: the value of COLUMNS, as in ls(1), otherwise the terminal's width.
- */
+/* Returns the columns of a line: COLUMNS if it is set, as in ls(1), or else the terminal's. */
 static unsigned find_columns(void)
 {
 	const char *text = getenv("COLUMNS");

@@ -187,9 +187,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/*
- * Write only "name=" of the long line @text to @buffer for inih. reader->long_value gets the value.
- */
+/* Write only "name=" of the long line @text to @buffer. reader->long_value gets the value. */
 static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
@@ -401,9 +399,7 @@ static int check_file(
  */
 static int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
 {
-	/*
-	 * With O_NONBLOCK the call does not wait if the path is a FIFO that no process writes to.
-	 */
+	/* O_NONBLOCK: do not wait if the path is a FIFO that no process writes to. */
 	int descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int error;
 
@@ -488,9 +484,7 @@ static int load_files(struct config *config, struct options *options,
 	return error;
 }
 
-/*
- * Write the environment variable of @row into @name. The option count-name has FLAMERUN_COUNT_NAME.
- */
+/* Write @row's environment variable to @name: FLAMERUN_COUNT_NAME for the option count-name. */
 static void name_variable(char *name, size_t size, const struct options_row *row)
 {
 	snprintf(name, size, VARIABLE_START "%s", row->long_name);

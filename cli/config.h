@@ -38,9 +38,7 @@ struct config_source {
 	bool is_required;
 };
 
-/*
- * Owned paths of settings files. NULL if there is no such file. Release by config_paths_release().
- */
+/* Owned paths of settings files; NULL: none. Release by config_paths_release(). */
 #define CONFIG_SYSTEM_PATHS 2
 struct config_paths {
 	/* Only the first file that exists is read. */

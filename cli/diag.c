@@ -224,7 +224,7 @@ unsigned diag_lines(void)
 	return __atomic_load_n(&lines_printed, __ATOMIC_RELAXED);
 }
 
-/* Write "flamerun: <text>" into @line, without a newline and disarmed as by diag_disarm(). */
+/* Write "flamerun: <text>" into @line, without a newline. Control bytes are replaced. */
 static void diag_format(char *line, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -363,9 +363,7 @@ static void *wait_and_show(void *limit)
 	return NULL;
 }
 
-/*
- * Start the thread `waiter` with all signals blocked, so that the working thread handles signals.
- */
+/* Start the waiter with all signals blocked, so that the working thread handles signals. */
 static bool start_waiter(struct timespec *limit)
 {
 	sigset_t all, before;

@@ -97,9 +97,7 @@ struct nearest {
 	unsigned distance; /* edits from @word to @best */
 };
 
-/*
- * Begin a search for the candidate that is most similar to @word, which has @bytes and is borrowed.
- */
+/* Begin a search for the candidate that is most similar to @word (@bytes, borrowed). */
 void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
 
 /*

@@ -55,9 +55,7 @@ void explain_expand(char *out, size_t size, const char *text, const struct expla
 int explain(struct diag_message *message, int error, enum explanation cause,
 	const struct explain_facts *facts);
 
-/*
- * Print the message of @cause if it has one. Then print its hint, if any. Print nothing if quiet.
- */
+/* Print the message of @cause, if any, then its hint, if any. Print nothing if quiet. */
 void explain_print(enum explanation cause, const struct explain_facts *facts);
 
 /* Write the name of user @uid into @out, or "uid 1000" if the user has no name. */

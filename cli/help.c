@@ -60,7 +60,7 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 }
 
 /*
- * Returns @row's value (of a list, item @i) as in a settings file; owned. NULL: none, or no memory.
+ * Returns @row's value, or item @i of its list, for a settings file; owned. NULL: none, no memory.
  */
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {

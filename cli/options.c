@@ -411,9 +411,7 @@ static int check_value(const struct check *check, struct checked_value *checked)
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/*
- * Append @item to @list. If @first, remove the items of other origins first. NULL: clear the list.
- */
+/* Add @item (NULL: clear) to @list. If @first, remove items of other origins before. */
 static int add_item(
 	struct options_list *list, bool first, const char *item, const struct check *check)
 {
@@ -435,9 +433,7 @@ static int store_value(struct options *options, const struct check *check,
 
 	switch (check->row->kind) {
 	case OPTIONS_KIND_SWITCH:
-		/*
-		 * "verbose = no" must not undo --quiet, because both settings have the same field.
-		 */
+		/* "verbose = no" must not undo --quiet: both settings have the same field. */
 		if (checked->number != check->row->min &&
 			*(uint32_t *)field != (uint32_t)check->row->min)
 			return 0;

@@ -59,11 +59,11 @@ struct options {
 	/* "NAME=VALUE": labels of profiles in a store */
 	struct options_list label;
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
-	/* regular expressions; empty: tables of all functions */
+	/* regular expressions of --of; empty: tables of all functions */
 	struct options_list of;
 	/* "[REGEX=]PERCENT": a change above PERCENT is a failure; empty: no change is */
 	struct options_list fail_over;
-	/* names of options_groupings(), separated by commas */
+	/* --by: names of options_groupings(), separated by commas */
 	const char *by;
 	/* a name of format_names(); NULL: the outputs' file names decide */
 	const char *format;
@@ -97,7 +97,7 @@ struct options {
 	const char *signal; /* one of sampling_signal_names() */
 	uint32_t kernel;   /* 1: show the kernel's functions */
 	uint32_t start_paused;
-	/* names of options_runtimes(), separated by commas */
+	/* --jit: names of options_runtimes(), separated by commas */
 	const char *jit;
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
 	/* the folder in which the ranks of a job gather profiles, or NULL */

@@ -330,7 +330,9 @@ static bool is_below(const char *file, const char *old, size_t bytes)
 	return !strncmp(file, old, bytes) && (!file[bytes] || file[bytes] == '/');
 }
 
-/* For struct transform_sources.map: use the longest OLD that fits, the last one of equal length. */
+/*
+ * For struct transform_sources.map: replace the longest OLD that @file begins with (the last one).
+ */
 static const char *map_file(const char *file, void *context)
 {
 	struct source_map *map = context;
@@ -443,9 +445,7 @@ static void report_lines(const struct calltree *tree, const struct options *opti
 		diag_info("no lines are known: boxes are functions");
 }
 
-/*
- * Set *@to to @made (a new tree, passes ownership), or to @from if @made is NULL. Returns @error.
- */
+/* Set *@to to the new tree @made (passes ownership), or to @from if it is NULL. Returns @error. */
 static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
 	const struct calltree **to)
 {

@@ -50,7 +50,7 @@ void picture_expressions_free(struct picture_expressions *expressions); /* NULL 
 
 /* Trees, each made from another one. Pointers are equal if a step changed nothing. */
 struct picture_trees {
-	enum calltree_times times;	 /* >of stacks that are drawn */
+	enum calltree_times times;	 /* of the drawn stacks */
 	const struct calltree *whole;	 /* as given, borrowed */
 	/* After filters. A function has a frame for each line. For profiles. */
 	const struct calltree *filtered;
@@ -59,7 +59,7 @@ struct picture_trees {
 	/* Those stacks of @merged that have @times. For tables of numbers. */
 	const struct calltree *functions;
 	const struct calltree *everything; /* @merged, grouped and reversed */
-	const struct calltree *shown;	 /* >those with @times */
+	const struct calltree *shown;	 /* stacks of @everything with @times */
 };
 
 /*

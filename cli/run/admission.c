@@ -196,9 +196,7 @@ static int check_sanitizer(const struct image *image, struct diag_message *messa
 		FACTS(.name = image->name, .other = image->program.sanitizer));
 }
 
-/*
- * If @name is a command that runs a program as another user, return it. It must precede flamerun.
- */
+/* If @name runs a program as another user, returns the command, which must precede flamerun. */
 static const char *prefix_command(const char *name)
 {
 	static const char *const commands[] = {"sudo", "doas", "pkexec"};

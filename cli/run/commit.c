@@ -89,7 +89,7 @@ static int name_file(struct commit *commit, struct diag_message *message)
 /* ---- reading the file ------------------------------------------------------------------------ */
 
 /*
- * Add @file's stacks to @tree with the same numbers. Returns 0; -EBADMSG if a stack occurs twice.
+ * Add @file's stacks to @tree with equal numbers. Returns 0, or -EBADMSG if a stack occurs twice.
  */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
@@ -107,9 +107,9 @@ static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 }
 
 /*
- * Is @file from an earlier job? Not all launchers name jobs, so a rank whose first commit this is
- * must not have ended yet in @file. From a file of this job, drop ranks whose number is not below
- * the job's size.
+ * Is @file from an earlier job? Not all launchers name jobs, so the answer is also yes if @file
+ * says that this rank has ended, but this is the rank's first commit. From a file of this job, drop
+ * ranks whose number is not below the job's size.
  */
 static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 {
@@ -131,9 +131,7 @@ static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 	return false;
 }
 
-/*
- * Read the node's file into @file. If no file exists, or it is from another job, @file stays empty.
- */
+/* Read the node's file into @file, which stays empty if no file exists or it is another job's. */
 static int read_others(
 	const struct commit *commit, struct ranks_file *file, struct diag_message *message)
 {

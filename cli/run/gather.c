@@ -222,9 +222,7 @@ unsigned gather_count_live(const struct gather *gather)
 	       (begun > arrived ? begun - arrived : 0);
 }
 
-/*
- * Has @source ended? Its RECORD_END may be missing, because other processes can read from the pipe.
- */
+/* Has @source ended? RECORD_END may be missing, because other processes can read from the pipe. */
 static bool has_ended(const struct gather *gather, enum record_source source)
 {
 	const struct pipe_reader_state *state = pipe_reader_state(gather->pipe_reader);
@@ -303,9 +301,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	error = gather_read(gather);
 	if (gather->events)
 		counts->kernel_unseen = perf_events_unseen(gather->events);
-	/*
-	 * Compare first, because programs of the run can write any value to the arena's counters.
-	 */
+	/* Compare first: programs of the run can write any value to the arena's counters. */
 	if (counts->delivered > counts->overruns)
 		counts->handler_ns +=
 			(counts->delivered - counts->overruns) * gather->event_cost_ns;

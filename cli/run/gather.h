@@ -31,10 +31,10 @@ struct gather_config {
 	/* number of the signal by which threads are sampled */
 	int signal;
 	bool has_events; /* perf events signal threads */
-	bool has_kernel; /* >perf events record kernel stacks */
+	bool has_kernel; /* perf events record kernel stacks */
 	/* true: processes record nothing until they ask for it */
 	bool start_paused;
-	bool waits; /* >record why threads wait */
+	bool waits; /* record why threads wait */
 	bool wait_details;
 	/* The member below is for sampling by a tracer. */
 	bool follow; /* sample children, too */
@@ -98,7 +98,7 @@ const struct held_files *gather_held(const struct gather *gather);
 /* Do perf events signal the threads of processes with the library? */
 bool gather_has_events(const struct gather *gather);
 
-/* Are all processes sampled by a tracer? false: at most programs without the library are. */
+/* Does a tracer sample all processes? If false, it samples at most those without the library. */
 bool gather_is_outside(const struct gather *gather);
 
 /* Returns what the pipes reported besides samples; borrowed. */

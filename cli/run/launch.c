@@ -323,7 +323,7 @@ static void sleep_until_event(const struct watch *watch, int patience)
 }
 
 /*
- * Read one stop or continuation of the child. Returns its si_code (CLD_...), or 0 if there is none.
+ * Read a stop or continuation of the child. Returns its si_code (CLD_...), or 0 if there is none.
  */
 static int read_change(pid_t child, int kinds, int *stop_signal)
 {

@@ -95,9 +95,7 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 	return -EEXIST;
 }
 
-/*
- * Check that a file can be created in @target's folder, and remove it again. Returns 0 or -errno.
- */
+/* Check that a file can be created in @target's folder, and remove it. Returns 0 or -errno. */
 static int check_replaceable(const struct followed *target)
 {
 	char name[NAME_MAX + 1];

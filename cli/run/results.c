@@ -194,7 +194,7 @@ void results_name_child(struct results *results, pid_t child)
 
 		if (!pattern_has_child(result->pattern))
 			continue;
-		/* The other values are those of the start. If filling fails, keep the name. */
+		/* Besides the pid, values are those of the start. If this fails, keep the name. */
 		pattern_fill(result->name, result->pattern, &results->values, NULL);
 		outputs_rename(results->outputs, i, result->name);
 	}
@@ -332,7 +332,7 @@ static int fill_word(struct command *command, char **word, const char *path)
 }
 
 /*
- * Split @bytes of @text at blanks, add @path. Returns 0, -ENOENT if there is no word, or -ENOMEM.
+ * Split @bytes of @text at blanks, add @path. Returns 0, -ENOENT if there are no words, or -ENOMEM.
  */
 static int command_init(struct command *command, const char *text, size_t bytes, const char *path)
 {
@@ -425,7 +425,7 @@ static bool is_set(const char *name)
 	return value && *value;
 }
 
-/* Fail without a display: xdg-open would start nothing, or a browser that needs a terminal. */
+/* Fail because there is no display: xdg-open would start nothing, or a browser in the terminal. */
 static int refuse_without_display(
 	const char *path, const char *absolute, struct diag_message *message)
 {

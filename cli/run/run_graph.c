@@ -123,7 +123,7 @@ static void report_run(const struct run_graph *run_graph, const struct summary *
 		report_unconnected(run_graph->program);
 }
 
-/* Append how exact times are to the picture's notes. Release the returned bytes after drawing. */
+/* Append to the notes how exact times are. Release the returned bytes after drawing. */
 static struct bytes add_notes(
 	struct picture_options *picture, const struct flameprof_profile *profile)
 {

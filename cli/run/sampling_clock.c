@@ -63,9 +63,7 @@ int sampling_signal_number(const char *name)
 	return WIRE_SIGNAL;
 }
 
-/*
- * Highest perf_event_paranoid with which a user may count events in user mode, and in the kernel.
- */
+/* Highest perf_event_paranoid at which users may have events of user mode, and of the kernel. */
 #define PARANOID_ALLOWS	       2
 #define PARANOID_ALLOWS_KERNEL 1
 

@@ -102,7 +102,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 #define LIBC_SIGNALS 2
 static bool ignores[LIBC_SIGNALS];
 
-/* `action` is the kernel's struct sigaction, 4 words: handler, flags, restorer, mask. */
+/* Save which are ignored. `action` is the kernel's struct: handler, flags, restorer, mask. */
 static void save_libc_signals(void)
 {
 	for (int i = 0; i < LIBC_SIGNALS; i++) {

@@ -24,9 +24,7 @@
  */
 void signals_begin(void);
 
-/*
- * From now on, if INT, TERM, HUP or QUIT ends flamerun, first remove its temporary files and links.
- */
+/* From now on, if INT, TERM, HUP or QUIT ends flamerun, first remove temporary files and links. */
 void signals_guard(void);
 
 /*

@@ -101,9 +101,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 }
 
-/*
- * Print the time that virtual machines reported. It is elapsed time, so it is not in the balance.
- */
+/* Print the time that virtual machines reported. It is elapsed time, so not in the balance. */
 static void print_machines(const struct summary *summary)
 {
 	uint64_t vm = summary->profile->vm_weight;
@@ -117,8 +115,9 @@ static void print_machines(const struct summary *summary)
 }
 
 /*
- * Does the balance hold, as far as random sampling allows? The limit is four standard deviations,
- * but at least a few samples, because each thread that ends loses a part of a sample.
+ * Does the balance hold, as far as random sampling allows? The limit is the largest of four
+ * standard deviations, a share of the due samples, and a few samples, because each thread that ends
+ * loses a part of a sample.
  */
 static bool is_balanced(const struct accounting *books)
 {
@@ -163,7 +162,7 @@ static void print_books(const struct summary *summary, const struct accounting *
  */
 struct losses {
 	char text[LOSSES_BYTES];    /* "A; B; C", not printed yet */
-	char hint[DIAG_TEXT_BYTES]; /* >"": none */
+	char hint[DIAG_TEXT_BYTES]; /* "": none */
 };
 
 /* Print the hint of the previous lines, unless the next line has the same hint, @next. */
@@ -384,9 +383,7 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	ranking_release(&ranking);
 }
 
-/*
- * Add a loss: the weight of samples with code on their stack whose file was replaced, and the file.
- */
+/* Add the weight of samples with code of a replaced file on their stack, and the file's name. */
 static void add_replaced(struct losses *losses, const struct calltree *tree)
 {
 	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
@@ -550,9 +547,7 @@ static void find_reasons(
 		*reasons = (struct reasons){.s = 0};
 }
 
-/*
- * Returns the CPU time in seconds of processes that were never seen; 0 if another loss explains it.
- */
+/* Returns the seconds of CPU time that no known process used; 0 if another loss explains them. */
 static double unseen_s(const struct summary *summary, const struct accounting *books)
 {
 	const struct wire_counters *counts = &profile_totals(summary->profile)->counts;

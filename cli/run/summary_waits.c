@@ -191,9 +191,7 @@ static struct wait_site *find_locks(const struct calltree *tree, size_t *count)
 	return places;
 }
 
-/*
- * Write "cache_fill 65 %, unknown 35 %", the holders in the @count elements of @places, to @line.
- */
+/* Write "cache_fill 65 %, unknown 35 %", the holders in the @count @places, to @line. */
 static void describe_holders(struct wait_site *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
@@ -240,9 +238,7 @@ static void append_holder(char *line, size_t bytes, const char *separator,
 		(double)place->weight * period_s);
 }
 
-/*
- * Write how long threads waited for locks, and the two functions that held the locks the longest.
- */
+/* Write how long threads waited for locks, and the two functions that held them the longest. */
 static void describe_longest_holders(
 	struct wait_site *places, size_t count, double period_s, char *line, size_t bytes)
 {

@@ -71,7 +71,7 @@ static const struct distribution *find_word(char *line)
 	return NULL;
 }
 
-/* Prefer the line ID to the line ID_LIKE, in any order. */
+/* Find the distribution in os-release. ID is preferred to ID_LIKE, in any order of the lines. */
 static struct distribution read_release(const char *path)
 {
 	const struct distribution *own = NULL, *like = NULL;
@@ -91,9 +91,7 @@ static struct distribution read_release(const char *path)
 	return (struct distribution){.installer = BY_SERVER, .server = ANY_SERVER};
 }
 
-/*
- * Find the package of @file's symbols if its name is certain, e.g. python3.11-dbg for python3.11.
- */
+/* Find the package of @file's symbols if its name is certain: python3.11-dbg for python3.11. */
 static bool find_package(char *out, size_t size, const char *file)
 {
 	const char *python = strncmp(file, "lib", 3) ? file : file + 3;
@@ -239,9 +237,7 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-/*
- * Returns a path of the file that pictures call @module, if possible of an existing file; or NULL.
- */
+/* Returns a path of the file that pictures call @module, if possible an existing one; or NULL. */
 static const char *path_of(const struct names *names, const char *module)
 {
 	const char *gone = NULL;
@@ -399,7 +395,7 @@ static void module_version(char out[VERSION_TEXT], const struct reader *reader, 
 	name += strlen(reader->files[i]);
 	copy_version(out, name, VERSION_TEXT);
 	length = strlen(out);
-	/* CPython without a global lock (free-threaded) is called python3.13t. */
+	/* A free-threaded CPython has a name like python3.13t. */
 	if (length && name[length] == 't' && !isalnum((unsigned char)name[length + 1]))
 		snprintf(out + length, VERSION_TEXT - length, "t (free-threaded)");
 }

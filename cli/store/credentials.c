@@ -34,9 +34,7 @@ static int open_file(
 			       ? -ENOENT
 			       : diag_fail(message, -errno, "cannot read '%s': %s", path,
 					 strerror(errno));
-	/*
-	 * systemd's file belongs to root; its ACL that grants access appears as group permission.
-	 */
+	/* systemd's file belongs to root; the ACL for this user appears as group permission. */
 	if (fstat(descriptor, &status) || !S_ISREG(status.st_mode) || status.st_mode & S_IRWXO ||
 		(status.st_uid != geteuid() && status.st_uid) ||
 		(status.st_uid == geteuid() && status.st_mode & S_IRWXG)) {

@@ -30,7 +30,7 @@
 #define GROUPS_SUMMED 4u
 #define ADDRESSES_MAX 64u
 
-/* The queries to one server. It gets a query for weights for each group that it sums. */
+/* Indices of the queries to one server. There is a WEIGHTS query for each group that it sums. */
 enum {
 	STACKS,
 	FRAMES,

@@ -356,9 +356,7 @@ static void wait_all(struct store_http *http)
 	while (running) {
 		CURLMsg *done;
 
-		/*
-		 * If libcurl itself fails, each request keeps its initial error, "nobody asked it".
-		 */
+		/* If libcurl fails, requests keep their initial error, "nobody asked it". */
 		if (curl->multi_perform(http->multi, &running))
 			break;
 		while ((done = curl->multi_info_read(http->multi, &left))) {

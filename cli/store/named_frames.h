@@ -14,7 +14,7 @@
 /* Table `symbols` has a row for each page (1 << STORE_PAGE_BITS bytes) that a function touches. */
 #define STORE_PAGE_BITS 12
 
-/* All zero is empty. offsets, tree_frames and is_used are arrays, indexed like @hashes. */
+/* All zero is empty. `offsets`, `tree_frames` and `is_used` are arrays, indexed like `hashes`. */
 struct named_frames {
 	struct hashes hashes;
 	struct bytes offsets; /* size_t: offset of row */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Find the profiles that addresses select, and one committed attempt (push.h) of each. */
+/*
+ * Find the profiles that addresses select, and choose one committed attempt (push.h) of each.
+ * Context: one thread.
+ */
 #ifndef CLI_STORE_PICKS_H
 #define CLI_STORE_PICKS_H
 
