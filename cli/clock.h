@@ -34,7 +34,10 @@ static inline uint64_t clock_cpu_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Returns the nanoseconds between two ticks of the kernel (its coarse clocks), or 0 if unknown. */
+/*
+ * Returns the nanoseconds between two ticks of the kernel, or 0 if unknown. The kernel's coarse
+ * clocks advance at each tick.
+ */
 static inline uint64_t clock_tick_ns(void)
 {
 	struct timespec tick;

@@ -67,7 +67,7 @@ void command_draw_job(const struct options *options, const char *folder);
 /* Put files of stacks, or names for addresses, into a store. Parameters as for command_render(). */
 struct ending command_push(struct options *options, int argc, char **argv, int index);
 
-/* Compare two versions of a program, in files or by running both. Parameters: command_render(). */
+/* Compare two versions of a program, from files or runs. Parameters as for command_render(). */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 
 /*
@@ -76,7 +76,7 @@ struct ending command_diff(struct options *options, int argc, char **argv, int i
  */
 int command_complete(struct options *options, struct diag_message *message);
 
-/* Does a command's work. @options is finished. Returns 0, or -errno with @message filled. */
+/* The work of a command. @options is finished. Returns 0, or -errno with @message filled. */
 typedef int command_work(const struct options *options, void *context, struct ending *ending,
 	struct diag_message *message);
 

@@ -29,10 +29,7 @@ struct attach_run {
 	const struct options *options;
 	/* The processes that -p names, followed by their children. */
 	pid_t pids[PIDS_MAX];
-	/*
-	 * @count: processes that -p names. @all: processes in @pids. @left_out: children for which
-	 *           @pids had no room.
-	 */
+	/* processes that -p names; processes in @pids; children for which @pids had no room */
 	unsigned count, all, left_out;
 	char comm[WIRE_COMM_BYTES];    /* of the first process */
 	struct gather *gather;
@@ -235,7 +232,7 @@ static void sample_until_end(struct attach_run *run)
 			break;
 		if (run->live && (patience < 0 || patience > LIVE_TICK_MS))
 			patience = LIVE_TICK_MS;
-		poll(files, 3, patience); /* EINTR: as if the doorbell had data */
+		poll(files, 3, patience); /* EINTR: as if data had come */
 		signals_drain();
 		if (gather_read(run->gather))
 			/* Out of memory: end, and draw the samples that were gathered so far. */

@@ -91,7 +91,7 @@ static int check_files(
 	return 0;
 }
 
-/* After a parse error: does @argv have "---" before the next "--"? Then that is reported. */
+/* Does @argv have "---" before any "--"? If so, a parse error is reported as a misplaced "---". */
 static bool has_separator(char **argv)
 {
 	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))

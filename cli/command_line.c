@@ -73,8 +73,8 @@ struct spelling {
 };
 
 /*
- * Set @spelling to spelling number @i of the table. Row i / 2 has the number 2 * row for "name" and
- * the next one for "no-name". Returns false if the row has no such spelling.
+ * Set @spelling to spelling number @i. The row with the index i / 2 is spelled "name" if @i is
+ * even, and "no-name" if @i is odd. Returns false if the row has no such spelling.
  */
 static bool spelling_at(struct spelling *spelling, size_t i)
 {
@@ -143,7 +143,7 @@ static int refuse_ambiguous(struct diag_message *message, const char *word, size
 	return -EINVAL;
 }
 
-/* Find the option whose name is the first @bytes of @word, or the only one that begins so. */
+/* Find the option that the first @bytes of @word name or unambiguously abbreviate. */
 static int find_spelling(
 	struct spelling *found, const char *word, size_t bytes, struct diag_message *message)
 {

@@ -26,7 +26,7 @@ struct config {
 	struct config_strings kept;
 	struct config_strings warnings; /* print them when --quiet is known */
 	struct config_strings presets;  /* names of all presets in the files */
-	bool has_preset;                /* options->preset is one of them */
+	bool has_preset;                /* options->preset exists */
 };
 
 /* A file of settings. */

@@ -81,9 +81,10 @@ void diag_fail_hint(struct diag_message *message, const char *format, ...)
 void diag_report(const struct diag_message *message);
 
 /*
- * Flush stdout. @error is the result of the writing before: 0 or -errno; with -EIO, errno has the
- * cause. The caller has set errno to 0 before the writing. Returns 0, or -errno with @message
- * filled. For -EPIPE @message is not filled, because a reader such as head(1) has just ended.
+ * Flush stdout after data was written to it with result @error: 0 or -errno (with -EIO, errno has
+ * the cause). The caller has set errno to 0 before it began to write. Returns 0, or -errno with
+ * @message filled. For -EPIPE @message is not filled, because a reader such as head(1) has just
+ * ended.
  */
 int diag_end_stdout(int error, struct diag_message *message);
 

@@ -29,7 +29,7 @@ int kernel_config_has(const char *path, const char *option)
 		is_whole |= !strncmp(line, IN_ALL, strlen(IN_ALL));
 		has_option |= !strncmp(line, option, bytes) && !strcmp(line + bytes, "=y\n");
 	}
-	/* zlib reports a wrong checksum here. */
+	/* zlib finds a wrong checksum here */
 	if (gzclose(in) != Z_OK || !is_whole)
 		return -ENOENT;
 	return has_option;

@@ -23,9 +23,9 @@ static const struct {
 #define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*
- * Open /dev/null for each closed descriptor of 0 to 2, so that no file of flamerun gets such a
- * number. Reading stdin or writing stdout still fails with EBADF, because /dev/null is opened for
- * the other direction. The descriptors are close-on-exec, so the program gets them closed.
+ * If a descriptor from 0 to 2 is closed, open /dev/null for it, so that no file of flamerun gets
+ * this number. Reading stdin or writing stdout still fails with EBADF, because /dev/null is opened
+ * for the other direction. The descriptor is close-on-exec, so the program gets it closed.
  */
 static int occupy_standard_descriptors(void)
 {

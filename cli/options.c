@@ -411,7 +411,7 @@ static int check_value(const struct check *check, struct checked_value *checked)
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/* Add @item (NULL: clear) to @list. If @first, remove items of other origins before. */
+/* Add @item to @list (NULL: clear it). If @first, remove the items of other origins before. */
 static int add_item(
 	struct options_list *list, bool first, const char *item, const struct check *check)
 {
@@ -462,7 +462,7 @@ static int store_value(struct options *options, const struct check *check,
 	return -EINVAL;
 }
 
-/* Returns the first row with @row's field. --quiet and --verbose share a field and an origin. */
+/* Returns the index of the first row with @row's field. --quiet and --verbose share a field. */
 static size_t origin_index(const struct options_row *row)
 {
 	size_t i = 0;

@@ -118,7 +118,7 @@ struct options {
 	uint32_t limit; /* rows of a table; 0: default */
 	uint32_t json, csv;
 	uint32_t runs;	  /* of each program; 0: no --repeat */
-	uint32_t warmups; /* runs before those of @runs */
+	uint32_t warmups; /* runs before @runs, not used */
 	uint32_t ignore_failure;
 	uint32_t symbols; /* 1: push names of functions */
 	/* the shell whose completion script is printed, or NULL */

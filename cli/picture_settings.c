@@ -331,7 +331,8 @@ static bool is_below(const char *file, const char *old, size_t bytes)
 }
 
 /*
- * For struct transform_sources.map: replace the longest OLD that @file begins with (the last one).
+ * For struct transform_sources.map: replace the longest OLD that is @file's folder or a folder
+ * above it. If this OLD was given twice, the last one counts.
  */
 static const char *map_file(const char *file, void *context)
 {

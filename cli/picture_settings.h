@@ -51,7 +51,7 @@ void picture_expressions_free(struct picture_expressions *expressions); /* NULL 
 /* Trees, each made from another one. Pointers are equal if a step changed nothing. */
 struct picture_trees {
 	enum calltree_times times;	 /* of the drawn stacks */
-	const struct calltree *whole;	 /* as given, borrowed */
+	const struct calltree *whole;	 /* before all steps, borrowed */
 	/* After filters. A function has a frame for each line. For profiles. */
 	const struct calltree *filtered;
 	/* @filtered with one frame for each function */

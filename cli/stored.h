@@ -22,8 +22,8 @@ enum stored_command {
 struct stored_files {
 	const char **paths;  /* owned list of borrowed strings */
 	int count;
-	bool are_runs;	     /* they are runs of one program */
-	bool can_be_several; /* the command takes more than one */
+	bool are_runs;	     /* files are runs of one program */
+	bool can_be_several; /* several files are allowed */
 };
 
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decide whether a preloaded library can be loaded into an ELF file that preflight.h found. */
+/*
+ * Decide whether a preloaded library can be loaded into the ELF file that a command runs.
+ * preflight.h finds that file.
+ */
 #ifndef CLI_RUN_ADMISSION_H
 #define CLI_RUN_ADMISSION_H
 
@@ -29,7 +32,7 @@ struct privilege_file {
 	gid_t group;
 	/* mounted nosuid: set-id bits and capabilities are ignored */
 	bool nosuid;
-	bool cap_effective; /* has the effective flag */
+	bool cap_effective; /* with the effective flag */
 	bool cap_permitted; /* any permitted capability */
 };
 

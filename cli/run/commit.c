@@ -88,9 +88,7 @@ static int name_file(struct commit *commit, struct diag_message *message)
 
 /* ---- reading the file ------------------------------------------------------------------------ */
 
-/*
- * Add @file's stacks to @tree with equal numbers. Returns 0, or -EBADMSG if a stack occurs twice.
- */
+/* Add @file's stacks to @tree with equal numbers. Returns 0, or -EBADMSG if one occurs twice. */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
 	for (uint32_t i = 0; i < file->frame_count; i++) {
@@ -154,7 +152,8 @@ static int read_others(
 /* ---- this rank's part ------------------------------------------------------------------------ */
 
 /*
- * Add @from's stacks to @to. Returns 0 and *@weights (owned), the added weight by node; or -errno.
+ * Add @from's stacks to @to. Returns 0 and sets *@weights (owned) to the weight that was added to
+ * each node of @to; or returns -errno.
  */
 static int add_stacks(struct calltree *to, const struct calltree *from, uint64_t **weights)
 {

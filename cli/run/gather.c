@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Own what gathers samples from a run's start to its last sample: the reader of the pipes, the
- * collector process and the tracing process.
+ * Start and end the collector process and the tracing process, which gather samples, and read the
+ * pipes to which they write.
  */
 #include "cli/run/gather.h"
 
@@ -18,7 +18,10 @@
 #include "cli/profile/accounting.h"
 #include "libprof/profile/profile.h"
 
-/* ms, and tries. The collector reads the arena within ms if it gets a CPU. */
+/*
+ * ms for which one wait lasts, and number of waits. The collector reads the arena within ms, but on
+ * a machine without a free CPU it needs longer.
+ */
 #define LOOK_MS	   1000
 #define LOOK_TRIES 20
 
@@ -256,7 +259,7 @@ int gather_sync(struct gather *gather)
 	return error;
 }
 
-/* Returns the CPU time of images while they were sampled: the total if only the tracer samples. */
+/* Returns the CPU time of process images while sampled: the total if only the tracer samples. */
 static uint64_t seen_ns(struct flameprof_profile *profile)
 {
 	uint64_t ns = 0;

@@ -101,7 +101,7 @@ bool gather_has_events(const struct gather *gather);
 /* Does a tracer sample all processes? If false, it samples at most those without the library. */
 bool gather_is_outside(const struct gather *gather);
 
-/* Returns what the pipes reported besides samples; borrowed. */
+/* Returns the facts that the pipes reported in addition to samples; borrowed. */
 const struct pipe_reader_state *gather_state(const struct gather *gather);
 
 /* Returns PIPE_READER_REFUSALS reasons why programs could not be sampled from outside; borrowed. */

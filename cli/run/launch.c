@@ -214,7 +214,7 @@ static int start_child(pid_t *child, const struct launch_request *request, char 
 	*child = fork();
 	if (!*child) {
 		close(gate[0]);
-		/* fails without the Yama module, which alone requires it */
+		/* fails without the Yama module; only Yama requires it */
 		if (request->tracer > 0)
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
@@ -322,9 +322,7 @@ static void sleep_until_event(const struct watch *watch, int patience)
 	signals_drain();
 }
 
-/*
- * Read a stop or continuation of the child. Returns its si_code (CLD_...), or 0 if there is none.
- */
+/* Read a stop or continuation of the child. Returns its si_code (CLD_...), or 0 if none came. */
 static int read_change(pid_t child, int kinds, int *stop_signal)
 {
 	siginfo_t info = {0};

@@ -59,7 +59,7 @@ struct watch {
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* The members below are filled when the child has ended. */
 	int wait_status;
-	struct accounting_child used; /* the kernel's report on it */
+	struct accounting_child used; /* reported by the kernel */
 };
 
 enum watch_event {

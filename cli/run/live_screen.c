@@ -105,7 +105,7 @@ static void put_text(int y, int x, int room, const char *text)
 	snprintf(clean, sizeof(clean), "%s", text);
 	diag_disarm(clean);
 	count = mbstowcs(wide, clean, NAME_BYTES - 1);
-	if (count == (size_t)-1) { /* not in this locale */
+	if (count == (size_t)-1) { /* invalid in this locale */
 		mvaddnstr(y, x, clean, room > 0 ? room : 0);
 		return;
 	}

@@ -287,7 +287,7 @@ static bool advise_file(const struct preflight_request *request, struct diag_mes
 
 	if (fstatat(request->directory, program, &status, 0) || !S_ISREG(status.st_mode))
 		return false;
-	/* If the word has a slash, the error has another cause than the mode or PATH: no hint. */
+	/* An executable file whose name has a slash fails for a reason that no hint explains. */
 	if (status.st_mode & 0111)
 		return !here[0] || advise(message, EXPLAIN_NOT_IN_PATH, program, NULL);
 	if (is_program(request->directory, program))

@@ -331,9 +331,7 @@ static int fill_word(struct command *command, char **word, const char *path)
 	return 0;
 }
 
-/*
- * Split @bytes of @text at blanks, add @path. Returns 0, -ENOENT if there are no words, or -ENOMEM.
- */
+/* Split @bytes of @text at blanks, add @path. Returns 0, -ENOENT if no words exist, or -ENOMEM. */
 static int command_init(struct command *command, const char *text, size_t bytes, const char *path)
 {
 	size_t count = 0;
@@ -425,7 +423,10 @@ static bool is_set(const char *name)
 	return value && *value;
 }
 
-/* Fail because there is no display: xdg-open would start nothing, or a browser in the terminal. */
+/*
+ * Report that there is no display. xdg-open would start nothing, or a text browser, which needs the
+ * terminal that exec_detached() takes away.
+ */
 static int refuse_without_display(
 	const char *path, const char *absolute, struct diag_message *message)
 {

@@ -62,7 +62,10 @@ void results_free(struct results *results); /* NULL is fine */
 /* Fill the program's pid into the names that contain "%p". */
 void results_name_child(struct results *results, pid_t child);
 
-/* Set whether the next results are preliminary: the run continues. Stores do not get them. */
+/*
+ * Set whether the next results are preliminary, because the run continues. Stores do not get such
+ * results, so that they receive each run once, at its end.
+ */
 void results_are_so_far(struct results *results, bool is_so_far);
 
 /*

@@ -69,7 +69,7 @@ struct run {
 	struct run_figures *figures; /* NULL: not requested */
 	/* descriptor of the program's file, from which names are read; -1: none */
 	int held_program;
-	char held_path[32]; /* path by that descriptor; "" without */
+	char held_path[32]; /* path of held_program; or "" */
 };
 
 static int find_library(struct library *library, struct diag_message *message)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the samples at the end of a run to its files and messages. */
+/* Make files and messages from the samples of a run. */
 #include "cli/run/run_graph.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static const char *empty_text(
 	return is_machine ? NONE_REPORTED : ALL_IDLE;
 }
 
-/* Draw the virtual machines' tree? Yes if it is selected, or is the only one with samples. */
+/* Returns true to draw the virtual machines' tree: if selected, or the only one with samples. */
 static bool draws_machine(const struct options *options, const struct run_graph_tree *clock,
 	const struct run_graph_tree *machine)
 {

@@ -34,7 +34,7 @@ struct run_graph {
 	struct gather *gather;
 	struct results *results;
 	char *const *words; /* command line; ends with NULL */
-	const char *program;	  /* its name in messages */
+	const char *program;	  /* name for messages */
 	/* path by which its file can be read even if replaced, or NULL */
 	const char *held_program;
 	uint64_t started_ns;
@@ -42,8 +42,8 @@ struct run_graph {
 	time_t started_wall_s;
 	/* the program runs while the picture is drawn */
 	bool still_runs;
-	bool is_stopped; /* true if stopped all the time */
-	/* true: another command finishes the outputs */
+	bool is_stopped; /* attached processes never ran */
+	/* true: a command of several runs finishes the outputs */
 	bool is_part;
 	/* to write the rank's part of its node's file; NULL: no rank */
 	struct commit *commit;
@@ -57,7 +57,7 @@ void run_graph_title(char out[RUN_GRAPH_TITLE_BYTES], char *const *words);
 /* The tree of one kind of time: CPU time and waits, or time that virtual machines report. */
 struct run_graph_tree {
 	struct calltree *tree;
-	struct picture_trees trees; /* `tree` as transformed by the options */
+	struct picture_trees trees; /* `tree`, changed by options */
 	struct naming_report report;
 };
 

@@ -144,7 +144,7 @@ int sampling_clock_choose(
 		*clock = (struct sampling_clock){true, true};
 		return 0;
 	}
-	/* At rates up to the kernel's tick, timers are as exact as perf events, and cheaper. */
+	/* At rates up to the kernel's tick, timers are as good as perf events, and cheaper. */
 	if (word == CLOCK_WORD_TICK || options->test_clock_hz || options->rate_hz <= tick_hz)
 		return 0;
 	error = perf_events_probe(options->rate_hz);

@@ -102,7 +102,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 #define LIBC_SIGNALS 2
 static bool ignores[LIBC_SIGNALS];
 
-/* Save which are ignored. `action` is the kernel's struct: handler, flags, restorer, mask. */
+/*
+ * Save which of libc's signals are ignored. `action` is the kernel's struct sigaction, which has
+ * four words: handler, flags, restorer, mask.
+ */
 static void save_libc_signals(void)
 {
 	for (int i = 0; i < LIBC_SIGNALS; i++) {
@@ -134,7 +137,7 @@ void signals_begin(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
-/* Use SA_RESTART, so that drawing and writing need not handle EINTR. */
+/* Catch @signal with SA_RESTART, so that drawing and writing need not handle EINTR. */
 static void catch_signal(int signal)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};

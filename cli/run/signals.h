@@ -24,7 +24,10 @@
  */
 void signals_begin(void);
 
-/* From now on, if INT, TERM, HUP or QUIT ends flamerun, first remove temporary files and links. */
+/*
+ * From now on, if INT, TERM, HUP or QUIT (unless ignored) ends flamerun, first remove its temporary
+ * files and the link to the library.
+ */
 void signals_guard(void);
 
 /*

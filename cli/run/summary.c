@@ -352,7 +352,7 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	unsigned rows = HOTTEST_MAX;
 	bool has_language = false;
 
-	/* The first line here and the line that names the written file are printed in addition. */
+	/* Two more lines are printed: the first one here, and one that names the written file. */
 	if (lines_before + 2 + rows > LINES)
 		rows = lines_before + 2 + HOTTEST_MIN < LINES ? LINES - lines_before - 2
 							      : HOTTEST_MIN;
@@ -468,11 +468,11 @@ static const struct {
 
 struct reasons {
 	char text[DIAG_TEXT_BYTES]; /* ": " and the reasons; "" if there are none */
-	double s;		    /* CPU time that they explain */
+	double s;		    /* CPU time that @text explains */
 	const char *hint;
 };
 
-/* Would EXPLAIN_HIGHER_HZ, if above the run's rate, give at least @samples in @cpu_ns? */
+/* Is EXPLAIN_HIGHER_HZ above the run's rate, and does it give @samples in @cpu_ns? */
 static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
 {
 	return profile_rate_hz(summary->profile) < EXPLAIN_HIGHER_HZ &&
@@ -561,7 +561,10 @@ static double unseen_s(const struct summary *summary, const struct accounting *b
 	return (due - accounted) / profile_rate_hz(summary->profile);
 }
 
-/* Add the reasons that are possible if a tracer samples. */
+/*
+ * Add the reasons that are possible if a tracer samples: CPU time that was used before the tracer's
+ * first read of a thread, or by threads without timers.
+ */
 static bool add_unsampled_outside(
 	struct losses *losses, const struct summary *summary, double share)
 {
@@ -713,7 +716,7 @@ static void print_cost(const struct summary *summary)
 			plural(counts->fallbacks, "stack", "stacks"));
 }
 
-/* Print how sampling may have changed the program, if the kernel is known to allow it. */
+/* Print that sampling may have interrupted system calls, if this kernel's timers can. */
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())

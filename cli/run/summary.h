@@ -25,7 +25,7 @@ struct summary {
 	const struct calltree *drawn; /* the picture's, filtered */
 	/* weight in `whole` of the kind of time that is drawn */
 	uint64_t whole_weight;
-	bool shows_machines; /* of virtual machines */
+	bool shows_machines; /* the picture draws "vm" time */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* elapsed time of the run */
 	/* true: samples count elapsed time, so there is no balance */

@@ -143,7 +143,10 @@ static void print_books(struct book *books, unsigned count)
 			continue;
 		}
 		describe_book(&books[i], line, sizeof(line));
-		/* Use the thread's last name, which the profile lacks for short threads. */
+		/*
+		 * The profile has the thread's last name, but only if at least one whole period of
+		 * the thread was recorded.
+		 */
 		diag_verbose("  %s (%" PRIu32 "): %s",
 			thread && thread->name[0] ? thread->name
 			: life->comm[0]		  ? life->comm
@@ -278,7 +281,10 @@ static void describe_locks(const struct summary_waits *summary, char *line, size
 
 /* ---- the whole run --------------------------------------------------------------------------- */
 
-/* Append "0.02 s" and @what, after ", " if @line is not empty. Omit a small part. */
+/*
+ * Append "0.02 s" and @what, after ", " if @line is not empty. Append nothing if @ns is less than
+ * SMALL_PERCENT of @all_ns.
+ */
 static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
 {
 	size_t used = strlen(line);

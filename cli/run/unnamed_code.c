@@ -306,7 +306,7 @@ void unnamed_code_find(
  */
 static const struct reader {
 	const char *kind, *label;
-	const char *files[FILES_MAX]; /* beginnings of its modules' names */
+	const char *files[FILES_MAX]; /* beginnings of names of modules */
 	const char *mark;	      /* NULL: only the name has the version */
 	/* the file with `mark`, relative to the module's folder; NULL: the module */
 	const char *beside;

@@ -34,7 +34,7 @@ void unnamed_code_runtime(
 
 /*
  * Set environment variables that make the runtimes of --jit write names of generated code, for
- * programs that are started afterwards, and print them. Returns 0 or -ENOMEM.
+ * programs that are started afterwards. Print the variables. Returns 0 or -ENOMEM.
  */
 int unnamed_code_ask(const struct options *options);
 

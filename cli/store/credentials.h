@@ -11,7 +11,7 @@
 #include "cli/diag.h"
 
 struct credentials {
-	/* in the environment or of the caller; NULL: none */
+	/* borrowed from the environment or the caller; NULL: none */
 	const char *user, *password;
 	int descriptor;		     /* the open file, owned; 0: none */
 	char file[32]; /* opens @descriptor; "": none */

@@ -2,8 +2,8 @@
 /*
  * Read profiles from stores. First this file chooses which attempts (push.h) count, because
  * profiles are few. Then each server adds up the weights of its attempts by stack, and sends all
- * stacks and frames of those days. Servers do not know of each other, so that servers can be added
- * without settings. Their sums are added up here.
+ * stacks and frames of the days of these attempts. Servers do not know of each other, so that
+ * servers can be added without settings. Their sums are added up here.
  *
  * Only weights of one run (a host) and one sampling period can be added; such weights form a group.
  * If there are few groups, a server computes a sum for each. If there are many, it sends the weight
@@ -43,7 +43,7 @@ struct group {
 	uint64_t period_ns;
 };
 
-/* The attempts to ask one server for. */
+/* The attempts that one server adds up. */
 struct asking {
 	/* attempts to ask for; of [group] if servers compute sums */
 	struct bytes given[GROUPS_SUMMED];
@@ -386,7 +386,7 @@ static void write_facts(const struct reading *reading, struct input_facts *facts
 	write_subtitle(reading, facts);
 }
 
-/* Compare the received weight with the sum that the profiles state. Less means lost parts. */
+/* Compare the received weight with the sum that profiles state: a difference means lost parts. */
 static void check_weight(const struct reading *reading)
 {
 	uint64_t due = 0;

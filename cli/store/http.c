@@ -80,7 +80,7 @@ void store_requests_release(struct store_request *requests, unsigned count)
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* Load libcurl. Never unload it, because threads and handlers that it started cannot be ended. */
+/* Load libcurl. Never unload it, because it cannot end everything that it has started. */
 static int load(struct library *curl, struct diag_message *message)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);

@@ -156,7 +156,10 @@ int named_frames_ask(struct named_frames *frames, const struct store_server *ser
 	return error;
 }
 
-/* Find the function at @address in @build_id. If some overlap, use the one that begins last. */
+/*
+ * Find the name of the function at @address in @build_id. If several functions contain the address,
+ * use the one that begins last.
+ */
 static bool find_symbol(const struct named_frames *frames, const char *build_id, uint64_t address,
 	char name[ROWS_TEXT_BYTES + 1])
 {

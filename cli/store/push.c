@@ -395,7 +395,7 @@ static void note_sent(struct sending *sending)
 	struct batch *batch = sending->batch;
 	uint32_t index;
 
-	/* If memory is short, the next batch asks the server for them again. */
+	/* If memory is short, the next batch asks the server for these hashes again. */
 	for (uint32_t i = 0; i < sending->new_frames.count; i++)
 		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &index))
 			break;

@@ -44,7 +44,7 @@ uint64_t rows_uint(struct rows *rows, unsigned bytes)
 	return value;
 }
 
-/* Read a LEB128 count of items of @bytes each. Damaged if not all items follow in the rows. */
+/* Read a LEB128 count of items of @bytes each. If not all of them follow, @rows is damaged. */
 static size_t read_count(struct rows *rows, size_t bytes)
 {
 	uint64_t count = 0;

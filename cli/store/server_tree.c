@@ -191,11 +191,11 @@ int server_tree_add_weights(struct server_tree *server, struct server_weights *w
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* The sums of one stack. */
+/* The sums of one stack, per unit. */
 struct adding {
 	struct server_sums *sums;
 	uint64_t *of_unit;
-	uint32_t *units; /* those with a sum */
+	uint32_t *units; /* units whose sum is not 0 */
 	unsigned count;
 };
 

@@ -39,7 +39,7 @@ int server_tree_index(
 /* A unit: the run of a group of weights, and the scale of its weights. */
 struct server_unit {
 	uint32_t run;
-	uint64_t factor; /* weights are multiplied by it */
+	uint64_t factor; /* of each weight */
 };
 
 /* An attempt that was requested, and the index of its unit. */
@@ -57,7 +57,7 @@ struct server_weights {
 	uint32_t unit;
 	const struct server_attempt *attempts; /* sorted; NULL: none */
 	size_t attempt_count;
-	/* owned; [upper bits]: how many attempts have lower upper bits */
+	/* owned; [upper bits of an attempt]: number of attempts with lower upper bits */
 	uint32_t *buckets;
 };
 
