@@ -31,7 +31,7 @@ void diag_set_level(enum diag_level level);
 /* Print an error, "flamerun: <text>", at every level. @format: lower case, no full stop. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Print "flamerun: hint: <text>", at every level. At most one after an error. */
+/* Print "flamerun: hint: <text>", at every level. Print at most one hint after an error. */
 void diag_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print "flamerun: <text>" unless quiet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All settings, from the table options.def, and the parser of the command line. As in POSIX,
+ * Declare all settings, from the table options.def, and parse the command line. As in POSIX,
  * parsing ends at the first word that is not an option, so that options of the program are not
  * parsed as flamerun's. Settings from files and the environment are read in config.h.
  */
@@ -25,7 +25,7 @@ enum options_action {
 #define OPTIONS_LIST_MAX 32
 #define OPTIONS_ROWS_MAX 96
 
-/* Origins of values. A value with a later rank overrides one with an earlier rank, in any order. */
+/* Origins of values. A later rank overrides an earlier one, in any order of storing. */
 enum options_rank {
 	OPTIONS_BUILT_IN = 0,
 	OPTIONS_SYSTEM_FILE,

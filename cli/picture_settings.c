@@ -258,7 +258,10 @@ static void filtering_release(struct filtering *filtering)
 		expressions_release(&filtering->expressions[i]);
 }
 
-/* @filtering is all zero. Returns 0, or -errno with @message filled and nothing to release. */
+/*
+ * Compile the expressions of all filters into @filtering, which is all zero. Returns 0, or -errno
+ * with @message filled and nothing to release.
+ */
 static int filtering_init(
 	struct filtering *filtering, const struct options *options, struct diag_message *message)
 {

@@ -52,11 +52,11 @@ void picture_expressions_free(struct picture_expressions *expressions); /* NULL 
 struct picture_trees {
 	enum calltree_times times;	 /* of the drawn stacks */
 	const struct calltree *whole;	 /* before all steps, borrowed */
-	/* After filters. A function has a frame for each line. For profiles. */
+	/* @whole after the filters; a function has a frame for each line; for profiles */
 	const struct calltree *filtered;
 	/* @filtered with one frame for each function */
 	const struct calltree *merged;
-	/* Those stacks of @merged that have @times. For tables of numbers. */
+	/* those stacks of @merged that have @times; for tables of numbers */
 	const struct calltree *functions;
 	const struct calltree *everything; /* @merged, grouped and reversed */
 	const struct calltree *shown;	 /* stacks of @everything with @times */

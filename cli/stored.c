@@ -138,7 +138,10 @@ static void apply_view(struct options *options, const struct input_facts *facts)
 static int make_trees(struct stored *stored, struct diag_message *message)
 {
 	const struct input *input = &stored->input;
-	/* In a file without waiting stacks, "wait" is only the name of a sample type. */
+	/*
+	 * If the file has no waiting stacks, "wait" is only the name of its sample type. Draw its
+	 * stacks as if they were CPU time.
+	 */
 	enum calltree_times times =
 		calltree_waits(input->tree) ? picture_times(&stored->options) : CALLTREE_TIMES_CPU;
 	int error = picture_trees_make(
@@ -166,7 +169,10 @@ static void describe(struct stored *stored)
 	picture_trees_settings(&stored->trees, picture);
 	picture->other = stored->other.filtered;
 	picture->other_name = facts->other_name;
-	/* The spread of functions is valid only for the stacks that the file has. */
+	/*
+	 * The spread of functions is valid only for the stacks in the file, so drop it if filters
+	 * or times changed them.
+	 */
 	if (stored->trees.filtered == stored->trees.whole && stored->trees.times == facts->times)
 		picture->spread = facts->spread;
 	picture->ranks = facts->ranks;

@@ -16,7 +16,7 @@
 
 #include "cli/diag.h"
 
-#define THREADS_MAX 8 /* rows, if a third of the screen */
+#define THREADS_MAX 8 /* rows; at most 1/3 of the screen */
 #define BAR_COLUMNS 12
 #define NAME_BYTES  512
 #define LINE_SHOWS  3

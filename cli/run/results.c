@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outputs of one command: fill placeholders in their names, write them, save the stacks if an
- * output fails, and open a browser.
+ * Handle the outputs of one command: fill placeholders in their names, write them, save the stacks
+ * if an output fails, and open a browser.
  */
 #include "cli/run/results.h"
 

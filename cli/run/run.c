@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profiled run: check, start, watch, draw, and end as the program ended. All errors of
- * flamerun's own are found before the program starts. Afterwards flamerun's exit status is the
+ * Profile one run of a program: check, start, watch, draw, and end as the program ended. All errors
+ * of flamerun's own are found before the program starts. Afterwards flamerun's exit status is the
  * program's, even if the picture cannot be written.
  */
 #include <fcntl.h>

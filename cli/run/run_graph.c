@@ -240,7 +240,7 @@ int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_s
 {
 	const struct naming_request request = {
 		.profile = gather_profile(run_graph->gather),
-		/* Attached processes may have written their perf maps long ago. */
+		/* 0 accepts old perf maps: attached processes may have written them long ago. */
 		.start_wall_s = run_graph->options->pids ? 0 : run_graph->started_wall_s,
 		.program = run_graph->held_program,
 		.held = gather_held(run_graph->gather),

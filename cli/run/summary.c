@@ -34,7 +34,7 @@
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
-/* Lines that a run without an error prints by default, if losses leave room. */
+/* By default a run without an error prints at most this many lines, if losses leave room. */
 #define LINES	    8
 #define HOTTEST_MIN 3
 #define HOTTEST_MAX 5
@@ -50,7 +50,7 @@
 /* A run mostly waited if its CPU time is a smaller share of its elapsed time than this. */
 #define IDLE_SHARE 0.1
 
-/* Percent of incomplete stacks from which they are reported. */
+/* Incomplete stacks are reported from this percentage on. */
 #define INCOMPLETE_PERCENT 1.0
 
 /* Samples. With fewer samples, shares are a matter of chance. */
@@ -673,7 +673,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			FACTS(.other = ms, .n = profile_rate_hz(summary->profile)));
 }
 
-/* Percent of CPU time above which the cost of sampling is reported. */
+/* The cost of sampling is reported above this percentage of the CPU time. */
 #define COSTLY_PERCENT 5
 
 static void print_unknown(uint64_t kinds, const struct names *names)

@@ -43,7 +43,7 @@ struct summary {
 /* Print samples, rate, threads, processes, losses, balance and the hottest functions. */
 void summary_print(const struct summary *summary);
 
-/* Percent of samples without a function's name from which a hint is printed. */
+/* If at least this percentage of samples has no function name, a hint is printed. */
 #define SUMMARY_UNNAMED 20.0
 
 /*

@@ -25,14 +25,14 @@
 /* The sum may differ by this share, or by two periods per thread, whichever is larger. */
 #define BALANCE_SHARE 0.01
 
-/* Percent. If fewer of the wanted reads of threads' states were done, their number is printed. */
+/* Below this percentage of the wanted reads of threads' states, the reads done are printed. */
 #define THINNED_PERCENT	 90
 #define WAIT_READS_PER_S 20
 
-/* Percent of the time below which a part is not printed. */
+/* Parts below this percentage of the time are not printed. */
 #define SMALL_PERCENT 5
 
-/* Percent of the waits below which a second holder of locks is not printed. */
+/* A second holder of locks is not printed below this percentage of the waits. */
 #define HOLDER_PERCENT 1
 
 struct book {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hints for code without function names: a file needs its symbols, and a runtime that generates
- * code must be asked to write names.
+ * Give hints for code without function names: a file needs its symbols, and a runtime that
+ * generates code must be asked to write names.
  *
  * Words of os-release(5) identify the distribution. Most symbol packages have names that only the
  * distribution's archive knows. A debuginfod server instead finds symbols by the file itself.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of one server. Frames without a name get one by build-id and address, from symbols
- * that were pushed to the store. Context: one thread.
+ * Keep the frames of one server. Frames without a name get one by build-id and address, from
+ * symbols that were pushed to the store. Context: one thread.
  */
 #ifndef CLI_STORE_NAMED_FRAMES_H
 #define CLI_STORE_NAMED_FRAMES_H

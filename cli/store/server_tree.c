@@ -105,7 +105,10 @@ int server_tree_index(
 	return error ? error : forget_nodes(server);
 }
 
-/* Returns 0 with the node of @stack; -ENOENT: an ancestor or frame is missing; or -EPROTO. */
+/*
+ * Find or make the node of @stack in @tree. Returns 0; -ENOENT if an ancestor or a frame is
+ * missing; or -EPROTO.
+ */
 static int place_stack(
 	struct server_tree *server, struct calltree *tree, uint64_t stack, uint32_t *node)
 {

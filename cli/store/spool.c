@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles in files. The name of a file has the time first, so that names sort by age, then a hash
- * of hosts and database, and the profile's id. gzip's checksum detects truncated files. A file gets
- * its final name when it is complete.
+ * Keep profiles in files. The name of a file has the time first, so that names sort by age, then a
+ * hash of hosts and database, and the profile's id. gzip's checksum detects truncated files. A file
+ * gets its final name when it is complete.
  */
 #include "cli/store/spool.h"
 

@@ -30,10 +30,10 @@ struct store_profile {
 	/* ns per unit of weight; 0: weights are counts */
 	uint64_t period_ns;
 	uint64_t weight;      /* of all stacks */
-	/* hash UInt64, kind UInt8, line UInt32, name, module, file String */
+	/* rows of: hash UInt64, kind UInt8, line UInt32, name, module, file String */
 	struct bytes frames;
 	struct bytes stacks;  /* stack UInt64, parent UInt64, frame UInt64 */
-	/* stack UInt64, weight UInt64 below 2^32; a stack may have several rows */
+	/* rows of: stack UInt64, weight UInt64 below 2^32; a stack may have several rows */
 	struct bytes weights;
 	uint32_t weight_rows;
 	char *spooled; /* spool's file, owned; NULL: none */
