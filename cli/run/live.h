@@ -25,7 +25,7 @@ struct live;
  */
 int live_open(struct live **out, bool has_program, struct diag_message *message);
 
-/* Descriptors, borrowed, that replace a terminal as the program's input and output; -1: none. */
+/* Return the descriptors (borrowed) that replace a terminal as the program's streams, or -1. */
 int live_input(const struct live *live);
 int live_output(const struct live *live);
 

@@ -73,7 +73,7 @@ static int read_interpreter(struct executable *executable)
 	char *name = line + strspn(line, " \t");
 	size_t name_bytes = strcspn(name, " \t\n");
 
-	/* The kernel's buffer may have cut an interpreter's name that ends at the buffer's end. */
+	/* Refuse a name that ends at the end of the kernel's buffer, which may have cut it. */
 	if (!name_bytes || name + name_bytes == executable->first + FIRST_BYTES)
 		return -ENOEXEC;
 	memcpy(executable->file, name, name_bytes);

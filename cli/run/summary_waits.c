@@ -25,7 +25,7 @@
 /* The sum may differ by this share, or by two periods per thread, whichever is larger. */
 #define BALANCE_SHARE 0.01
 
-/* Below this percentage of the wanted reads of threads' states, the reads done are printed. */
+/* If a smaller percentage of the wanted reads of threads' states was done, print how many. */
 #define THINNED_PERCENT	 90
 #define WAIT_READS_PER_S 20
 

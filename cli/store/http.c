@@ -181,7 +181,7 @@ static int make_url(struct store_http *http, struct transfer *transfer, struct b
 	return error ? error : url->error;
 }
 
-/* Send the table as a file of a form, because ClickHouse reads external tables so. */
+/* Send the table as a file of a form, which is how ClickHouse receives external tables. */
 static int put_given(struct store_http *http, struct transfer *transfer)
 {
 	const struct bytes *rows = transfer->request->given.rows;
