@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creation of the arena. The arena is sealed against shrinking before any other process sees it,
- * because a target could otherwise truncate it, and reading it would then kill flamerun by SIGBUS.
+ * Create the arena, the memory that flamerun shares with the programs. The arena is sealed against
+ * shrinking before any other process sees it. Otherwise a program could truncate the arena, and
+ * flamerun's next read of it would kill flamerun by SIGBUS.
  */
 #include "cli/gather/channel.h"
 
@@ -17,7 +18,9 @@
 #include "libprof/procfs.h"
 
 #define DESCRIPTOR_FLOOR 3
-/* Fewest blocks that are of use under a small limit on the address space. */
+/*
+ * An arena with fewer blocks than these is useless: if RLIMIT_AS leaves less room, none is created.
+ */
 #define CHANNEL_BLOCKS_MIN 64
 
 int channel_above_stdio(int fd)
@@ -84,7 +87,7 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;
 	arena->magic = WIRE_MAGIC;
-	/* Targets open the arena through /proc/<flamerun>/fd, so they inherit no descriptor. */
+	/* Programs open the arena through /proc/<flamerun>/fd, so they inherit no descriptor. */
 	snprintf(channel->environment, sizeof(channel->environment), WIRE_ENV "=%d:%d:%llx",
 		(int)getpid(), channel->arena_descriptor, (unsigned long long)arena->cookie);
 	return 0;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector works in rounds: record new images and note those that left, drain every ring, then
- * end the images that had left before their rings were drained. A round begins every 50 ms, or when
- * the doorbell rings (see libprof/sampler/ring.c). Any process of the run can write the arena at
- * any time, so values are copied first and the copy is checked.
+ * The collector works in rounds. A round records the images that began, notes which images left,
+ * drains every ring, and then ends the images that had left before their rings were drained. (An
+ * image is one program in one process, from fork or exec to exec or exit.) A round begins every 50
+ * ms, or when a sampled thread rings the doorbell (see libprof/sampler/ring.c). Any sampled process
+ * can write the arena at any time, so copy values first and check the copy.
  *
  * A seccomp filter that the program installs by an inline system call instruction shows only in
- * Seccomp_filters of /proc. The library cannot read it: the filter may forbid the calls, and other
- * threads may notice the descriptor. So the collector reads it each time a process has used 20 ms
- * of CPU time, and sets has_unseen in the slot. Until then, some 50 ms, the filter may hit system
- * calls of the library: as a thread begins or ends, or as a sample reads far memory. The collector
- * also reads threads' names, so that no handler has to.
+ * Seccomp_filters of /proc/PID/status. The library cannot read this file: the filter may forbid the
+ * calls, and other threads may notice the descriptor. So the collector reads it after every 20 ms
+ * of CPU time that a process uses, and sets has_unseen in the process's slot. Before has_unseen is
+ * set, for some 50 ms, the filter may apply to system calls of the library: when a thread begins or
+ * ends, or when a sample reads far memory. The collector also reads threads' names, so that no
+ * signal handler has to.
  */
 #include "cli/gather/collector.h"
 
@@ -37,45 +39,61 @@
 #include "libprof/wire_drain.h"
 
 #define TICK_NS (50 * NS_PER_MS)
-/* interval of reads of a thread's name */
+/* Least time between two reads of one thread's name from /proc. */
 #define COMM_NS (100 * NS_PER_MS)
 /*
- * Interval of writes to a full pipe, and shortest interval of rounds: the bell may ring constantly.
+ * Interval of writes to a full pipe. Also the shortest interval of rounds, because threads may ring
+ * the doorbell constantly.
  */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
-/* If more than this waits for the pipe's reader, samples stay in their rings. */
+/* Leave samples in their rings while more bytes than these wait for the pipe's reader. */
 #define BACKLOG_BYTES (PIPE_WRITER_BYTES_MAX / 2)
-/* A claimed slot is freed if it is not filled after this time and its process is gone. */
+/* Free a claimed slot if its process is gone and has not filled the slot within this time. */
 #define CLAIM_NS (2 * NS_PER_S)
-/* CPU time of a process between two reads of its seccomp filters; a read takes some 10 us. */
+/* Read a process's seccomp filters once per so much of its CPU time; a read takes some 10 us. */
 #define FILTERS_NS (20 * NS_PER_MS)
 
-/* The collector's private state of a slot. */
+/* The collector's private state for one slot of the arena, which describes one image. */
 struct slot_notes {
 	uint64_t image; /* 0: no image recorded */
 	uint32_t pid;
-	/* the pid is of another namespace: only the image can report its end */
+	/* The pid is of another pid namespace, so only the image itself can report that it ends. */
 	uint32_t namespaced;
-	bool superseded; /* /proc/PID shows another image, or the image quit */
+	/*
+	 * The image is over: /proc/PID shows another image, or the image stopped sampling for good.
+	 */
+	bool superseded;
 	bool has_left;
 	uint64_t cpu_ns;	     /* ns of the process when last read */
-	uint64_t filters_cpu_ns;     /* ns of the process when its filters were last read */
-	uint64_t dropped, malformed; /* weight and records, counted by the collector */
-	uint32_t live_threads, torn; /* at its end: threads that still ran, records half written */
+	/* The process's CPU time in ns when its seccomp filters were last read. */
+	uint64_t filters_cpu_ns;
+	/*
+	 * Counted by the collector: the weight of dropped samples, and the number of malformed
+	 * records.
+	 */
+	uint64_t dropped, malformed;
+	/*
+	 * Set when the image ends: number of threads that still ran, and of half-written records.
+	 */
+	uint32_t live_threads, torn;
 	struct mappings mappings;
 	struct unsampled unsampled;
-	uint64_t claim; /* state word when first seen claimed; 0: not seen */
+	/*
+	 * The slot's state word when it was first seen claimed. 0 if it has not been seen claimed.
+	 */
+	uint64_t claim;
 	uint64_t claimed_ns;
 };
 
-/* The collector's private state of a ring: the thread that was last recorded. */
+/* The collector's private state for one ring: the thread that the last RECORD_THREAD described. */
 struct thread_notes {
 	uint64_t image;
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
-	char ring_comm[WIRE_COMM_BYTES]; /* as the thread wrote it at its beginning or end */
+	/* The name that the thread itself wrote to its ring when it began or ended. */
+	char ring_comm[WIRE_COMM_BYTES];
 	uint64_t asked_ns;		 /* last read of the name from /proc */
 };
 
@@ -84,10 +102,12 @@ struct collector {
 	const struct collector_reader *reader; /* NULL: none */
 	struct perf_events *events;	       /* NULL: threads have only timers */
 	pthread_t thread;
-	uint64_t requested; /* atomic: written by flamerun's main thread */
+	/* Atomic. Number of the last collector_request(), written by flamerun's main thread. */
+	uint64_t requested;
 	uint32_t finishing; /* atomic */
-	uint32_t abandoned; /* atomic: the pipe is no longer read */
-	bool has_ended;	    /* atomic: nothing more will be written */
+	uint32_t abandoned; /* atomic: nobody reads the pipe */
+	/* Atomic. The collector will write nothing more to the pipe. */
+	bool has_ended;
 	/* The following fields belong to the collector's thread. */
 	uint64_t answered;
 	struct pipe_writer pipe_writer;
@@ -95,7 +115,10 @@ struct collector {
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
 	struct kernel_stack kernel_stack;
-	struct wire_control_record control; /* the last record read, because its text is large */
+	/*
+	 * The last control record read. It is here because it is too large for the thread's stack.
+	 */
+	struct wire_control_record control;
 };
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
@@ -178,14 +201,20 @@ static void put_control(struct collector *c, uint64_t image)
 	}
 }
 
-/* Read the image's control ring. With @is_over skip and count a record left half written. */
+/*
+ * Write the records of the image's control ring to the pipe. If the image @is_over, skip a
+ * half-written record and count it as malformed.
+ */
 static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	char *ring = wire_control_data(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
 
-	/* Read at most one ringful, because the writers may be as fast as the collector. */
+	/*
+	 * Stop after WIRE_CONTROL_BYTES, because the program may write as fast as the collector
+	 * reads.
+	 */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &c->control);
 
@@ -219,8 +248,9 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /*
- * Mark the earlier image with @pid as ended, because a new image there means exec or a reused pid.
- * Images are added in the order of their numbers, see add_images().
+ * Mark the earlier image with @pid as ended: a new image with the same pid means that the process
+ * did an exec, or that the pid was reused. add_images() adds images in the order of their numbers,
+ * so the image in @slot is the newer one.
  */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
@@ -266,10 +296,10 @@ static void add_image(struct collector *c, uint32_t index)
 }
 
 /*
- * Record new images in the order of their numbers, whatever their slots: a parent before its child,
- * and the image that an exec ends before the one it begins. An image is live before its child gets
- * a number, so every image up to the number read at the start has its parent in the slots. Images
- * with later numbers wait for the next round.
+ * Record new images in the order of their numbers, not of their slots. So a parent comes before its
+ * child, and the image that calls exec before the image that the exec begins. A parent's slot is
+ * live before its child gets a number, so every image with a number up to `last` has its parent in
+ * a slot. Images with later numbers wait for the next round.
  */
 static void add_images(struct collector *c)
 {
@@ -295,7 +325,10 @@ static void add_images(struct collector *c)
 		add_image(c, newcomers[i].slot);
 }
 
-/* Free a slot whose process was killed while it claimed the slot and left nothing in it. */
+/*
+ * Free a slot if its process was killed after it had claimed the slot and before it filled the
+ * slot.
+ */
 static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -316,7 +349,7 @@ static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* Look for seccomp filters that the library did not see, see the head comment. */
+/* Set has_unseen if the process has seccomp filters that the library did not see installed. */
 static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;
@@ -343,7 +376,10 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->image || !wire_slot_is_used(state))
 		return;
 	read_control(c, index, false);
-	/* If the process is killed, the last value read here counts as its CPU time. */
+	/*
+	 * Read the CPU clock each round: if the process is killed, the last value is recorded as
+	 * its CPU time.
+	 */
 	notes->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
@@ -356,7 +392,10 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	/* A process that reported its exit and has no CPU clock is gone: skip /proc. */
+	/*
+	 * A process that reported its exit and has no CPU clock is gone, so do not ask /proc about
+	 * it.
+	 */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||
 			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));
@@ -364,7 +403,10 @@ static void check_slot(struct collector *c, uint32_t index)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* Find the state of the image that owns the ring of @pass. Returns NULL if it is not recorded. */
+/*
+ * Find the state of the image that owns the ring of @pass. Returns NULL if no image record was
+ * written for it.
+ */
 static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_pass *pass)
 {
 	uint32_t slot = __atomic_load_n(&wire_ring(c->arena, pass->index)->slot, __ATOMIC_RELAXED);
@@ -381,9 +423,9 @@ static bool is_live(const struct wire_slot *slot)
 }
 
 /*
- * Read the thread's present name from /proc, because its handler makes no system call for it. After
- * an exec /proc shows the next program's name. The slot leaves WIRE_SLOT_LIVE before the exec, so
- * check its state before and after the read.
+ * Read the thread's present name from /proc, because its signal handler does not read the name.
+ * After an exec, /proc shows the next program's name. The slot leaves WIRE_SLOT_LIVE before the
+ * exec, so use the name only if the slot is live before and after the read.
  */
 static void read_comm(struct collector *c, const struct slot_notes *owner,
 	struct thread_notes *notes, uint32_t tid, char *comm)
@@ -427,7 +469,10 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	/* If the walk did not reach the root, its last frame may not be an address of code. */
+	/*
+	 * Look up mappings of all frames, except the last one if the walk did not reach the root:
+	 * that frame may not be an address of code.
+	 */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
@@ -458,7 +503,10 @@ static struct collector_thread thread_of(
 	return thread;
 }
 
-/* Pass on the kernel stacks that the thread's second event recorded since the last round. */
+/*
+ * Pass the kernel stacks that the thread's second perf event recorded since the last round to the
+ * reader.
+ */
 static void pass_looks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
@@ -495,7 +543,10 @@ static void drain_ring(struct collector *c, uint32_t index)
 		report_thread_end(c, &ended);
 }
 
-/* Write the credit that was noted when the process began to leave, on the thread's last stack. */
+/*
+ * Write the ring's exit_credit, the weight that the process noted when it began to exit. It counts
+ * on the thread's last stack.
+ */
 static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -511,16 +562,19 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 		put_sample(c, notes, &sample, NULL);
 }
 
-/* Is the image to be ended now? With @release only if it has left, else always. */
+/*
+ * Should the image be ended now? With @release true, only if the image has left. With @release
+ * false, always, because recording ends.
+ */
 static bool is_ending(const struct slot_notes *notes, bool release)
 {
 	return notes->image && (!release || notes->has_left);
 }
 
 /*
- * For each image that ends, record what its rings still hold about threads that had not ended
- * before the image: their names, their end and their exit credit. With @release free the rings, and
- * count those that hold a half-written record.
+ * For each image that ends, record the threads that had not ended before it: their names, their end
+ * and their exit_credit. With @release, also free their rings, and count the rings that hold a
+ * half-written record.
  */
 static void end_rings(struct collector *c, bool release)
 {
@@ -547,8 +601,8 @@ static void end_rings(struct collector *c, bool release)
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /*
- * Write the end of the image; its rings were ended before. With @release the image is over and its
- * slot is freed. Otherwise it still runs and only its recording ends.
+ * Write the image's end record, after end_rings() has ended its rings. With @release the image is
+ * over, so free its slot. Without @release the image still runs and only its recording ends.
  */
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
@@ -588,7 +642,10 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	*notes = (struct slot_notes){0};
 	if (!release)
 		return;
-	/* Positions of the control ring continue; zero the other fields for the next claimer. */
+	/*
+	 * Zero the fields for the next claimer, but keep the read and write positions of the
+	 * control ring.
+	 */
 	memset(&slot->image, 0,
 		offsetof(struct wire_slot, control_head) - offsetof(struct wire_slot, image));
 	memset(slot->exe, 0, sizeof(slot->exe));
@@ -597,7 +654,10 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* End all ending images in one pass over the rings, because a round may end many short programs. */
+/*
+ * End all images that are due in one pass over the rings, because many short programs may end in
+ * one round.
+ */
 static void end_images(struct collector *c, bool release)
 {
 	uint32_t high = wire_slots_high(c->arena);
@@ -619,7 +679,10 @@ static void end_images(struct collector *c, bool release)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Open events for new threads; close those of programs that want none, which wait for it. */
+/*
+ * Open perf events for new threads. Close those of programs that refuse events; such a program
+ * waits until its events are closed.
+ */
 static void update_events(struct collector *c)
 {
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
@@ -635,7 +698,10 @@ static void update_events(struct collector *c)
 
 static void run_round(struct collector *c)
 {
-	/* The pipe's reader is far behind: leave samples in the arena, which has room for them. */
+	/*
+	 * Leave samples in the arena, which has room for them, while the pipe's reader is far
+	 * behind.
+	 */
 	bool is_late = c->pipe_writer.to - c->pipe_writer.from > BACKLOG_BYTES;
 
 	add_images(c);
@@ -643,7 +709,10 @@ static void run_round(struct collector *c)
 		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
-	/* Close events only after draining, because a closed event loses what it recorded. */
+	/*
+	 * Close events only after the rings are drained, because closing an event discards the
+	 * stacks that it recorded.
+	 */
 	if (c->events)
 		update_events(c);
 	if (!is_late)
@@ -681,7 +750,10 @@ static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
-/* Returns the time of the next work if the doorbell does not ring. */
+/*
+ * Read processes and write to the pipe. Returns when to continue, in ns, if the doorbell does not
+ * ring before.
+ */
 static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 {
 	uint64_t check_ns = c->reader ? c->reader->read(c->reader->context) : UINT64_MAX;
@@ -736,7 +808,9 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	c->pipe_writer.descriptor = config->pipe;
 	if (c->reader)
 		c->reader->start(c->reader->context, &c->pipe_writer);
-	/* Block all signals in the collector's thread: flamerun's other threads handle them. */
+	/*
+	 * Block all signals in the new thread, because flamerun's other threads must handle them.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	error = own_stack_thread(&c->thread, run_collector, c);
@@ -778,7 +852,9 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	/* A collector that was not asked to finish reads this, and writes no final records. */
+	/*
+	 * If collector_finish() was not called before, make the thread end without final records.
+	 */
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector is the only reader of the arena: a thread of flamerun that drains the rings of all
- * processes of a run, living or dead, notices processes that start and end, and writes checked
- * records (pipe_record.h) to a pipe. Only the collector frees rings and blocks, so it never reads a
- * ring on behalf of a previous owner. It keeps its read positions in private memory and shares no
- * profile with the rest of flamerun, so it continues while flamerun draws.
+ * The collector is a thread of flamerun and the only reader of the arena. It drains the rings of
+ * all sampled processes, alive or dead, notices processes that start and end, and writes checked
+ * records (pipe_record.h) to a pipe. Only the collector frees rings and blocks, so a ring cannot
+ * change its owner while the collector reads it. The collector keeps its read positions in private
+ * memory and does not touch the profile, so it continues while flamerun draws.
  *
- * It is a thread, not a process, because its pids must hold for flamerun's children.
+ * It is a thread and not a process, so that the pids that it reads refer to flamerun's own
+ * children.
  */
 #ifndef CLI_GATHER_COLLECTOR_H
 #define CLI_GATHER_COLLECTOR_H
@@ -21,17 +22,22 @@ struct collector;
 struct kernel_stack;
 struct perf_events;
 
-/* An image (one program in one process, from fork or exec to exec or exit) that has begun. */
+/*
+ * An image that has begun. An image is one program in one process, from fork or exec to exec or
+ * exit.
+ */
 struct collector_image {
 	uint64_t image;
-	uint32_t pid;			 /* in the process's own pid namespace */
-	bool namespaced;		 /* flamerun sees the process under another pid */
-	uint64_t image_at;		 /* address in the process of its image number */
+	uint32_t pid;			 /* in its own pid namespace */
+	/* In flamerun's pid namespace the process has another pid than `pid`. */
+	bool namespaced;
+	/* Address in the process's memory where the process keeps its image number. */
+	uint64_t image_at;
 	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
 	uint32_t slot;			 /* index of its struct wire_slot */
 };
 
-/* A thread that has ended, with the values that it wrote itself. */
+/* A thread that has ended. The thread itself wrote these values to its ring. */
 struct collector_thread {
 	uint64_t image;
 	uint32_t number, tid;
@@ -40,18 +46,28 @@ struct collector_thread {
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* Callbacks by which another module inspects processes and threads, from the collector's thread. */
+/* Callbacks that inspect processes and threads. The collector's thread calls them. */
 struct collector_reader {
 	void *context;
 	void (*start)(void *context, struct pipe_writer *pipe_writer); /* @pipe_writer: borrowed */
 	void (*add)(void *context, const struct collector_image *image);
-	/* Called before the image's end(). Short threads may be known only by this call. */
+	/*
+	 * Report that a thread ended, before end() of its image. For a short thread this may be the
+	 * only call.
+	 */
 	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* @end_ns is 0 if not known */
-	/* Pass on a stack of @thread in the kernel; it has no weight. @kernel_stack is borrowed. */
+	/*
+	 * Report a kernel stack of thread number @thread, which has no weight. @kernel_stack is
+	 * borrowed.
+	 */
 	void (*add_kernel_stack)(void *context, uint64_t image, uint32_t thread,
 		const struct kernel_stack *kernel_stack);
-	uint64_t (*read)(void *context); /* returns CLOCK_MONOTONIC ns of the next wanted call */
+	/*
+	 * Read what is due. Returns the CLOCK_MONOTONIC time in ns at which read() should be called
+	 * again.
+	 */
+	uint64_t (*read)(void *context);
 	void (*finish)(void *context);
 };
 
@@ -67,22 +83,26 @@ struct collector_config {
 int collector_start(struct collector **out, const struct collector_config *config);
 
 /*
- * Ask for a read of the whole arena now. Returns the number of the RECORD_ROUND that follows it.
+ * Ask the collector to read the whole arena now. The collector then writes a RECORD_ROUND with the
+ * number that this function returns.
  * Context: any thread, one at a time.
  */
 uint64_t collector_request(struct collector *collector);
 
 /*
- * Ask the collector to finish: it reads what the arena holds, ends the images that still run, and
- * writes RECORD_END. Before the call, set wire_arena.closing so that sampling stops. Keep reading
- * the pipe until collector_has_ended(), because the collector waits for room in the pipe.
+ * Ask the collector to finish. It then reads what the arena holds, ends the images that still run,
+ * and writes RECORD_END. Set wire_arena.closing before the call, so that sampling stops. Keep
+ * reading the pipe until collector_has_ended(), because the collector waits for room in the pipe.
  */
 void collector_finish(struct collector *collector);
 
-/* Has the collector finished? Then all its records are in the pipe or have been read. */
+/* Has the collector finished? If so, all its records are in the pipe or have been read from it. */
 bool collector_has_ended(const struct collector *collector);
 
-/* End the thread, without its final records if not asked to finish. NULL is fine. */
+/*
+ * End the collector's thread and free @collector, which may be NULL. Final records are written only
+ * after collector_finish().
+ */
 void collector_free(struct collector *collector);
 
 #endif

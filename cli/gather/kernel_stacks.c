@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parse the records of a perf event's ring buffer (source: perf_event_open(2)). Only the kernel
- * writes them. If a record does not fit the buffer, the kernel drops it, and only that stack is
- * lost.
+ * writes them. If the buffer has no room for a record, the kernel drops the record, and only that
+ * stack is lost.
  */
 #include "cli/gather/kernel_stacks.h"
 
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room for seven stacks; the buffer is drained 20 times a second or more. */
+/* Room for seven stacks. The collector reads the buffer at least 20 times a second. */
 #define RECORDS_BYTES (16u * 4096)
 
 #define REGISTERS_MAX 64u
@@ -36,7 +36,10 @@ int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_
 		.remove_on_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* Never wake a reader: the buffer is polled. */
+		/*
+		 * Set a watermark that is never reached, because nobody waits for the buffer: it is
+		 * polled.
+		 */
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
@@ -68,15 +71,15 @@ void kernel_stacks_close(struct kernel_stacks *stacks)
 	*stacks = (struct kernel_stacks){0};
 }
 
-/* The read position in a record, and the record's end. */
+/* The read position in a record and the record's end, as byte counts since the event's start. */
 struct cursor {
 	const struct kernel_stacks *stacks;
 	uint64_t at, end;
 };
 
 /*
- * Copy the next @bytes of the record, which may wrap around to the buffer's start. Returns 1, or 0
- * if the record has fewer.
+ * Copy the next @bytes of the record, which may continue at the buffer's start. Returns 1, or 0 if
+ * the record has fewer bytes left.
  */
 static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 {
@@ -95,9 +98,9 @@ static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 }
 
 /*
- * Read the call chain. Marker words (PERF_CONTEXT_*) say whether the addresses that follow are of
- * the kernel. All but the innermost are return addresses: subtract 1 to get into the call
- * instruction.
+ * Read the call chain and keep its kernel frames. The addresses after a marker word
+ * PERF_CONTEXT_KERNEL are the kernel's. All except the innermost are return addresses, so subtract
+ * 1 to get an address inside the call instruction.
  */
 static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {
@@ -119,7 +122,9 @@ static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 	return out->count != 0;
 }
 
-/* Read the user registers. There are none for 32-bit programs and for kernel threads. */
+/*
+ * Read the user registers. Returns 0 if there are none, as for 32-bit programs and kernel threads.
+ */
 static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t abi, words[REGISTERS_MAX];
@@ -131,7 +136,7 @@ static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 	return 1;
 }
 
-/* Read the user stack: its size, that many bytes, then the number of bytes that are valid. */
+/* Read the user stack. The record has its size, so many bytes, and the number of valid bytes. */
 static int read_stack(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t room, bytes = 0;

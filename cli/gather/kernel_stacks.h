@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Record what the kernel does for a thread by a perf event, which writes the kernel's stack, the
- * user registers and the innermost bytes of the user stack to memory shared with flamerun. From
- * these the user stack can be unwound.
+ * Record kernel stacks of a thread with a perf event. The event writes the kernel's stack, the user
+ * registers and the innermost bytes of the user stack to memory shared with flamerun. From the
+ * registers and bytes, flamerun can unwind the user stack.
  *
- * The event sends no signal, because a signal in the kernel changes what a system call returns:
- * reads are cut short and waits are interrupted. These stacks are therefore no samples and have no
- * weight. They show what the kernel does in the time that samples find in the kernel. Context: one
- * thread.
+ * The event sends no signal, because a signal changes the result of the system call that it
+ * interrupts: reads are cut short and waits end. Without the signal these stacks are not samples,
+ * and they have no weight. They show how to divide the time that samples spend in the kernel.
+ * Context: one thread.
  */
 #ifndef CLI_GATHER_KERNEL_STACKS_H
 #define CLI_GATHER_KERNEL_STACKS_H
@@ -18,15 +18,16 @@
 
 #include "arch/registers.h"
 
-/* default of kernel.perf_event_max_stack */
+/* The default of the sysctl kernel.perf_event_max_stack. */
 #define KERNEL_STACK_FRAMES 127u
-/* bytes of the user stack; the stack beyond them is not recorded */
+/* Bytes of the user stack that the event copies, beginning at the stack pointer. */
 #define KERNEL_STACK_BYTES 8192u
 
 /* A perf event and its buffer; all zero if there is none. */
 struct kernel_stacks {
-	char *pages; /* owned: struct perf_event_mmap_page, then the records */
-	size_t bytes; /* size of the records, a power of two */
+	/* Owned mapping: one page with a struct perf_event_mmap_page, then the records. */
+	char *pages;
+	size_t bytes; /* of records, a power of two */
 	int descriptor;
 };
 
@@ -34,17 +35,20 @@ struct kernel_stacks {
 struct kernel_stack {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t count;
-	uint64_t frame[KERNEL_STACK_FRAMES]; /* addresses of calls in the kernel, innermost first */
-	struct arch_registers registers;     /* user registers at the entry to the kernel */
-	/* valid in `stack`, which begins at the stack pointer */
+	/* Kernel addresses, innermost first. For callers: addresses inside the call instruction. */
+	uint64_t frame[KERNEL_STACK_FRAMES];
+	/* user mode's, at kernel entry */
+	struct arch_registers registers;
+	/* Number of valid bytes in `stack`. stack[0] is the byte at the stack pointer. */
 	uint32_t bytes;
 	char stack[KERNEL_STACK_BYTES];
 };
 
 /*
- * Begin to record thread @tid (0: the caller) at the end of each @period_ns of its CPU time, if it
- * is in the kernel then. Returns 0, or -errno: -EACCES by kernel.perf_event_paranoid; -EPERM also
- * if the memory exceeds kernel.perf_event_mlock_kb.
+ * Begin to record thread @tid (0: the calling thread). At the end of each @period_ns of the
+ * thread's CPU time, its stack is recorded if the thread is in the kernel. Returns 0, or -errno:
+ * -EACCES if kernel.perf_event_paranoid forbids it; -EPERM for the same reason, or because the
+ * buffer exceeds kernel.perf_event_mlock_kb.
  * Source: perf_event_open(2)
  */
 int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_ns);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of mappings, and the lookup of code in mappings that the library did not report.
- */
+/* Parse /proc/PID/maps, and look up code in mappings that the library did not report. */
 #include "cli/gather/maps.h"
 
 #include <errno.h>
@@ -23,7 +21,9 @@
 
 #define TEXT_BYTES_MAX (64u << 20)
 
-/* Read the whole file and append a NUL. Returns 0, or -errno; @text is owned in either case. */
+/*
+ * Read all of /proc/@pid/maps and append a NUL. Returns 0 or -errno; @text is owned in either case.
+ */
 static int read_text(pid_t pid, struct bytes *text)
 {
 	char name[64], part[8192];
@@ -38,14 +38,14 @@ static int read_text(pid_t pid, struct bytes *text)
 		bytes_put(text, part, (size_t)got);
 	error = got < 0 ? -errno : got ? -ENOMEM : 0;
 	close(fd);
-	/* The file is empty for a process that has released its memory. */
+	/* The file is empty if the process has released its memory, because it is exiting. */
 	if (!error && !text->used && !text->error)
 		error = -ESRCH;
 	bytes_put(text, "", 1);
 	return error ? error : text->error;
 }
 
-/* Copy a path and decode \012, the only escape in the file: a newline in a name. */
+/* Copy a path. The kernel escapes only newlines in paths, as \012: decode them. */
 static char *copy_path(const char *from, size_t bytes)
 {
 	char *path = malloc(bytes + 1), *to = path;
@@ -64,7 +64,8 @@ static char *copy_path(const char *from, size_t bytes)
 }
 
 /*
- * Add a line "start-end perms offset major:minor inode   path", unless malformed or out of order.
+ * Add the mapping of a line "start-end perms offset major:minor inode path". Ignore the line if it
+ * is malformed or out of order.
  */
 static int add_line(struct maps *maps, const char *line, size_t bytes)
 {
@@ -102,7 +103,10 @@ int maps_parse(struct maps *maps, char *text)
 		size_t bytes = strcspn(line, "\n");
 		bool is_ended = line[bytes] == '\n';
 
-		line[bytes] = '\0'; /* otherwise sscanf() measures the whole text */
+		/*
+		 * End the line here, because sscanf() first measures the length of its whole input.
+		 */
+		line[bytes] = '\0';
 		error = add_line(&fresh, line, bytes);
 		line += bytes + is_ended;
 	}
@@ -153,7 +157,10 @@ bool maps_is_jitdump(const struct mapping *mapping)
 #define WAIT_MS_MAX 3200u
 #define NS_PER_MS   1000000ULL
 
-/* Numbers count down from WIRE_MODULE_MAX, because the library's modules count up from 1. */
+/*
+ * Most modules that are reported here. Their numbers count down from WIRE_MODULE_MAX, because those
+ * of the library's modules count up from 1.
+ */
 #define MODULES_MAX (WIRE_MODULE_MAX / 2)
 
 static int is_known(const struct mappings *mappings, uint64_t address)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read /proc/PID/maps into a sorted table (source: proc(5)), and find code that a process mapped
- * from files without the dynamic linker. V8, for example, maps its built-in functions a second time
- * from node's file. The library in the process knows only the linker's modules; for samples
- * elsewhere this file looks up the mapping and reports it as a module. Context: one thread.
+ * Read /proc/PID/maps into a sorted table (source: proc(5)). Also find code that a process mapped
+ * from a file without the dynamic linker: V8, for example, maps its built-in functions a second
+ * time from node's file. The library in the process knows only the dynamic linker's modules. If a
+ * sample has a frame in none of them, look up its mapping and report the mapping as a module.
+ * Context: one thread.
  */
 #ifndef CLI_GATHER_MAPS_H
 #define CLI_GATHER_MAPS_H
@@ -17,16 +18,17 @@
 struct mapping {
 	uintptr_t start, end;
 	uint64_t offset;
-	uint64_t inode; /* 0 if not a file */
+	uint64_t inode; /* 0 if no file is mapped */
 	unsigned major, minor;
 	bool is_code;
-	char *path; /* owned by the table; "" without a name */
+	char *path; /* owned; "" if unnamed */
 };
 
 struct maps {
 	struct mapping *list; /* sorted by address, owned */
 	unsigned count, room;
-	uint64_t hash; /* hash of the file's text, to detect changes */
+	/* Hash of the text of /proc/PID/maps, to detect changes. */
+	uint64_t hash;
 };
 
 /*
@@ -46,8 +48,8 @@ void maps_release(struct maps *maps);
 const struct mapping *maps_find(const struct maps *maps, uintptr_t address);
 
 /*
- * Is @mapping the code mapping of a jitdump file? Runtimes that write a jitdump map its first page
- * executable, so that profilers can find the file's name.
+ * Is @mapping an executable mapping of a jitdump file? A runtime that writes a jitdump maps its
+ * first page executable, so that profilers find the name of the file.
  */
 bool maps_is_jitdump(const struct mapping *mapping);
 
@@ -56,28 +58,31 @@ bool maps_is_jitdump(const struct mapping *mapping);
 #define MAPPINGS_KNOWN 8
 
 struct mappings {
-	uint64_t wanted; /* address to look up, in no known range; 0: none */
+	/* An address to look up that is in no range of `known`, or 0. */
+	uint64_t wanted;
+	/* Ranges that were looked up before. A new range overwrites the oldest. */
 	struct {
 		uint64_t start, end;
-	} known[MAPPINGS_KNOWN]; /* ranges looked up before; the oldest is overwritten */
+	} known[MAPPINGS_KNOWN];
 	uint32_t known_count;
 	uint32_t announced; /* number of modules reported */
 	bool has_dump;	    /* the process's jitdump was reported */
-	uint32_t wait_ms; /* ms between two reads of maps; doubled when one finds nothing */
+	/* Least ms between two reads of maps. Doubled when a read finds no code at `wanted`. */
+	uint32_t wait_ms;
 	uint64_t read_ns;
 };
 
 /*
- * Note for lookup the first of the @count frames at @frames (unaligned) that has no module and lies
- * in no known range. Does nothing while an address is noted.
+ * Find the first of the @count frames at @frames (unaligned) that has no module and lies in no
+ * known range, and store its address in `wanted`. Do nothing if `wanted` is set already.
  */
 void mappings_request(struct mappings *mappings, const char *frames, uint32_t count);
 
 /*
- * Look up the noted address in the maps of process @pid, if wait_ms have passed. If it lies in a
- * file's code, write that mapping as a module of @image to @pipe_writer. Also report a mapped
- * jitdump once; its module only names the file, without any code. Does nothing if /proc forbids
- * reading @pid.
+ * Look up `wanted` in the maps of process @pid, if wait_ms have passed since the last read. If
+ * `wanted` lies in a file's code, write that mapping as a module of @image to @pipe_writer. If a
+ * jitdump is mapped, report it once as a module, which only gives the name of the file. Does
+ * nothing if /proc/@pid/maps cannot be read.
  */
 void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
 	struct pipe_writer *pipe_writer);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each event counts the CPU time of one thread (cpu-clock). It signals the thread at the end of a
- * period if the thread is in user mode then.
+ * Each event counts the CPU time of one thread (cpu-clock). If the thread is in user mode at the
+ * end of a period, the event signals the thread.
  *
- * The kernel is excluded, because a signal that is sent during execve(2) finds the handler gone and
- * kills the new program. At 10 kHz this would hit every second exec. remove_on_exec removes the
- * event when the exec succeeds. With perf_event_paranoid 2 an unprivileged user may open only such
- * events.
+ * Events exclude the kernel, because a signal sent during execve(2) would find the handler gone and
+ * kill the new program. At 10 kHz this would happen at every second exec. When an exec succeeds,
+ * remove_on_exec removes the event. With perf_event_paranoid 2 an unprivileged user may open only
+ * events that exclude the kernel.
  *
- * Every process of the run can write the arena, and flamerun may be root, so a signal must not go
- * to any thread that the arena names. An event is opened disabled, and enabled only if its thread
- * then belongs to a process that has the arena mapped.
+ * Every sampled process can write the arena, and flamerun may be root, so a thread id in the arena
+ * may be forged. So an event is opened disabled. It is enabled only if its thread then belongs to a
+ * process that has the arena mapped.
  */
 #include "cli/gather/perf_events.h"
 
@@ -36,7 +36,8 @@
 
 /* The events of one ring's thread. */
 struct perf_event {
-	uint64_t owner; /* owner of the ring for which events were tried; 0: none */
+	/* The ring's owner when events were last opened or refused. 0 if no event was tried. */
+	uint64_t owner;
 	bool is_open;
 	struct kernel_stacks stacks;
 };
@@ -49,11 +50,12 @@ struct perf_events {
 	uint64_t period_ns;
 	bool has_kernel;
 	uint64_t unseen; /* atomic */
-	/* The image that was last checked, and whether it is of the run. */
+	/* The number of the image that is_of_run() last checked, and the result. */
 	uint64_t image;
 	bool is_of_run;
 	struct perf_event rings[WIRE_RINGS];
-	int signal; /* number of the signal that events send */
+	/* the signal that events send */
+	int signal;
 };
 
 uint32_t perf_events_tick_hz(void)
@@ -63,7 +65,7 @@ uint32_t perf_events_tick_hz(void)
 	return tick_ns ? (uint32_t)((NS_PER_S + tick_ns / 2) / tick_ns) : 250;
 }
 
-/* Open a disabled event on thread @tid (0: the caller). Returns a descriptor or -errno. */
+/* Open a disabled event on thread @tid (0: the calling thread). Returns a descriptor or -errno. */
 static int open_event(pid_t tid, uint64_t period_ns)
 {
 	struct perf_event_attr attributes = {
@@ -94,8 +96,8 @@ static int signal_thread(int fd, pid_t tid, int signal)
 }
 
 /*
- * Raise RLIMIT_NOFILE so that every ring can have its descriptor. @before and @has_raised are set
- * to the previous limit and to whether it was raised.
+ * Raise RLIMIT_NOFILE so that every ring can have a descriptor. Store the old limit to @before; set
+ * @has_raised if the limit was changed.
  */
 static int raise_files(struct rlimit *before, bool *has_raised)
 {
@@ -131,9 +133,9 @@ int perf_events_probe(uint32_t rate_hz)
 
 /*
  * ---- what a signal costs ---------------------------------------------------------------------
- * An event's interrupt, its signal's delivery and the return take 2 us on one machine, 40 us on a
- * virtual one. All of this is in the kernel, where no handler can measure it. So measure by how
- * much a loop becomes slower.
+ * An event's interrupt, the delivery of its signal and the return from it take 2 us on one machine
+ * and 40 us on a virtual machine. All of this happens in the kernel, where no handler can measure
+ * it. So measure how much slower a loop runs while signals arrive.
  */
 #define COST_SIGNALS   24
 #define COST_PERIOD_HZ 10000
@@ -148,8 +150,8 @@ static void count_signal(int number)
 }
 
 /*
- * Loop until @signals have arrived, or until twice the time that COST_SIGNALS should take has
- * passed. Returns the number of loops; *@cpu_ns is set to their CPU time.
+ * Run a loop until @signals signals have arrived, or for twice the CPU time in which COST_SIGNALS
+ * signals should arrive. Returns the number of rounds. *@cpu_ns is set to their CPU time.
  */
 static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 {
@@ -193,9 +195,15 @@ out:
 	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
 }
 
-/* An event's period is shorter by this fraction than a sample's, see libprof/sampler/events.c. */
+/*
+ * The period of events is 1/SHORTER_BY shorter than the period of samples, see
+ * libprof/sampler/events.c.
+ */
 #define SHORTER_BY 256
-/* Shortest period, in ns: signals alone then take 4/9 of the time. */
+/*
+ * Shortest period in ns for signals that cost @cost_ns. With this period, signals without their
+ * handlers take 4/9 of the time.
+ */
 #define COST_PART(cost_ns) ((cost_ns)*9 / 4)
 
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
@@ -206,9 +214,9 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 	if (period_ns < COST_PART(cost_ns))
 		period_ns = COST_PART(cost_ns);
 	/*
-	 * After a handler call the thread runs `rests` times as long without a sample, so handlers
-	 * take 1 / (1 + rests) of the time. This is what signals leave of one half: 1/2 - cost /
-	 * period.
+	 * After a handler call, no sample is taken for `rests` times the duration of the call, so
+	 * handlers take 1 / (1 + rests) of the time. Choose `rests` so that this share is 1/2 -
+	 * cost / period: signals and handlers then take one half of the time.
 	 */
 	rests = 2 * period_ns / (period_ns - 2 * cost_ns) - 1;
 	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
@@ -216,8 +224,9 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 }
 
 /*
- * Move @fd (taken) to descriptor @number, which must be free. The signal's si_fd is the descriptor
- * at the time of F_SETSIG, so the number identifies the ring. Returns 0 or -errno.
+ * Move @fd (takes ownership) to descriptor @number. Returns 0, or -errno if @number is in use. In a
+ * signal, si_fd is the number that the descriptor had at F_SETSIG, so the number identifies the
+ * ring.
  */
 static int move_to(int fd, int number)
 {
@@ -231,9 +240,9 @@ static int move_to(int fd, int number)
 }
 
 /*
- * Grow the table of descriptors while flamerun has one thread. With several threads the kernel
- * waits for an RCU grace period, 10 to 30 ms, in which the first thread would have no event. @fd is
- * any open descriptor.
+ * Make the kernel enlarge flamerun's table of descriptors while flamerun has one thread. With
+ * several threads the kernel waits 10 to 30 ms for an RCU grace period, in which the first sampled
+ * thread would have no event. @fd is any open descriptor.
  */
 static void make_room(int fd)
 {
@@ -266,7 +275,7 @@ struct perf_events *perf_events_new(
 	return events;
 }
 
-/* Does @pid have the arena mapped? Only processes of the run map it. */
+/* Does process @pid have the arena mapped? Only sampled processes map it. */
 static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 {
 	struct maps maps = {0};
@@ -286,9 +295,9 @@ static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 }
 
 /*
- * Does the program still want events? begin_event() sets has_event before it asks. The program sets
- * no_events and then reads has_event. So either the program waits for the event's end, or its
- * refusal is seen here.
+ * Does the program still want events? begin_event() sets has_event before it calls this. The
+ * program sets no_events before it reads has_event. So if this does not see no_events, the program
+ * sees has_event and waits until the event is closed.
  */
 static bool is_wanted(const struct perf_events *events, const struct wire_slot *slot)
 {
@@ -311,7 +320,10 @@ static void close_event(struct perf_events *events, uint32_t index)
 	*event = (struct perf_event){0};
 }
 
-/* Open the events of ring @index. If the first is refused, the thread keeps its timer. */
+/*
+ * Open the events of ring @index. If the kernel refuses the first event, the thread keeps its
+ * timer.
+ */
 static void begin_event(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
 {
@@ -354,7 +366,9 @@ void perf_events_update(
 		close_event(events, index);
 	if (!is_owned)
 		return;
-	/* A thread whose event was refused is not tried again, because `owner` is set. */
+	/*
+	 * Set `owner` even if the event was refused, so that it is not tried again for this thread.
+	 */
 	begin_event(events, index, pid, slot);
 	event->owner = owner;
 }
@@ -364,7 +378,10 @@ int perf_events_next_stack(
 {
 	const struct perf_event *event = &events->rings[index];
 
-	/* Compare the image's number only, without the ring's state in the two low bits. */
+	/*
+	 * Compare without the two low bits, which are the ring's state. The upper bits are the
+	 * image's number.
+	 */
 	return event->owner >> 2 == owner >> 2 ? kernel_stacks_next(&event->stacks, out) : 0;
 }
 

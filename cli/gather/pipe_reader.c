@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * is_valid_record() checks each record, then one function per type copies it into the profile.
+ * Read records from the pipes. is_valid_record() checks each record, then one function per type
+ * copies its values into the profile.
  */
 #include "cli/gather/pipe_reader.h"
 
@@ -23,12 +24,14 @@
 
 #define NS_PER_S   1000000000ULL
 #define READ_BYTES (1u << 16)
-#define PIPE_BYTES (1 << 20) /* the most that an unprivileged process may request */
+/* Bytes; the most that an unprivileged process may request of a pipe. */
+#define PIPE_BYTES (1 << 20)
 
-/* The stream of one source. Reads may end at any byte of a record. */
+/* The bytes from one pipe. A read(2) may end in the middle of a record. */
 struct stream {
 	int pipe_read, pipe_write;
-	bool is_damaged; /* the start of the next record is unknown */
+	/* A record had a wrong length, so the start of the next record is unknown. */
+	bool is_damaged;
 	size_t count;
 	/* One incomplete record, and room for the next read. */
 	char bytes[RECORD_BYTES_MAX + READ_BYTES];
@@ -159,7 +162,7 @@ static struct profile_image *image_of(struct pipe_reader *pipe_reader, uint64_t 
 	return profile_image_at(pipe_reader->profile, at);
 }
 
-/* Copy the path of the parent's program to a forked child, which runs the same program. */
+/* Copy the path of the program from the parent to a forked child, which runs the same program. */
 static void inherit_name(struct pipe_reader *pipe_reader, const struct record_image *record)
 {
 	char exe[WIRE_EXE_BYTES];
@@ -195,7 +198,10 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
-/* Keep the module's file open for naming. /proc can open it while its process runs, as most do. */
+/*
+ * Open the module's file now, because names are looked up later. The file can be opened through
+ * /proc only while its process runs, and most processes still run when this record is read.
+ */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {
@@ -242,7 +248,10 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 	hold_file(pipe_reader, image, record);
 }
 
-/* Count a record that exceeds the profile's limits as lost, as if its ring had been full. */
+/*
+ * If a record exceeded a limit of the profile (@error is not 0), count the record as lost in
+ * control_dropped, where records are counted that the program's control ring had no room for.
+ */
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
@@ -295,7 +304,7 @@ static void read_thread_record(struct pipe_reader *pipe_reader, const struct rec
 			pipe_reader->profile, image, record->number, record->tid, record->comm);
 }
 
-/* Convert @record back to the struct wire_sample of the ring. */
+/* Convert @record back to the struct wire_sample that the collector read from the ring. */
 static struct wire_sample sample_of(const struct record_sample *record)
 {
 	const uint32_t beyond_head = sizeof(*record) - sizeof(struct wire_sample);
@@ -323,7 +332,7 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 	if (!image)
 		return;
 	pid = image->pid;
-	/* Record a sample of no thread under the main thread's number, on a stack of its own. */
+	/* Record a sample without a thread for the main thread, with the one frame [unsampled]. */
 	if (!record->thread) {
 		sample.thread = image->pid;
 		sample.frames = 1;
@@ -413,8 +422,8 @@ static void read_life_record(struct pipe_reader *pipe_reader, const struct recor
 }
 
 /*
- * Returns the smallest size of a record of @type in bytes, or 0 if there is no such type. *@text is
- * set if a text follows the fixed part.
+ * Returns the smallest valid size in bytes of a record of @type, or 0 if @type is unknown. *@text
+ * is set if the type has a text after its fixed part.
  */
 static size_t min_record_bytes(uint32_t type, int *text)
 {
@@ -454,7 +463,10 @@ static size_t min_record_bytes(uint32_t type, int *text)
 	}
 }
 
-/* Is the record at @record of a known type, long enough for it, and its text terminated? */
+/*
+ * Check that @record has a known type and is long enough for this type, and that its text ends with
+ * a NUL. For a sample, check also that its frames are inside the record.
+ */
 static int is_valid_record(const struct record *record)
 {
 	struct wire_sample sample;
@@ -479,8 +491,8 @@ static void read_record(
 		return;
 	}
 	/*
-	 * After an allocation failure, read only RECORD_ROUND and RECORD_END, which others wait
-	 * for.
+	 * After an allocation failure, skip everything except RECORD_ROUND and RECORD_END. Other
+	 * code waits until these two have been read.
 	 */
 	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
@@ -551,7 +563,10 @@ static void read_records(struct pipe_reader *pipe_reader, enum record_source sou
 		read_record(pipe_reader, source, record);
 		at += record->bytes;
 	}
-	/* A damaged stream is still emptied: its writer waits until all of it is written. */
+	/*
+	 * Discard the bytes of a damaged stream, because its writer waits until all bytes have been
+	 * read.
+	 */
 	if (stream->is_damaged)
 		at = stream->count;
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
@@ -563,7 +578,10 @@ static void read_stream(struct pipe_reader *pipe_reader, enum record_source sour
 	struct stream *stream = &pipe_reader->streams[source];
 
 	for (;;) {
-		/* There is room, because less than one record is left of the previous read. */
+		/*
+		 * The buffer has room for READ_BYTES, because less than one record is left of the
+		 * previous read.
+		 */
 		ssize_t got = read(stream->pipe_read, stream->bytes + stream->count, READ_BYTES);
 
 		if (got < 0 && errno == EINTR)

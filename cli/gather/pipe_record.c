@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writing end of a pipe: a buffer that is written from its front. Its bytes are moved to the
- * start when a record needs room. The reading end is pipe_reader.c.
+ * The writing end of a pipe: a buffer of bytes that are not yet written. When a record needs room,
+ * these bytes are moved to the buffer's start. The reading end is pipe_reader.c.
  */
 #include "cli/gather/pipe_record.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each check adds the CPU time that a thread used since the previous check to the cause that holds
- * now, unless the thread had samples meanwhile. The library itself reports two other causes when
- * its process ends: a replaced handler, and threads that were too short.
+ * Each check finds the threads that used CPU time since the previous check and had no sample in
+ * that time. The time is added to the cause that /proc shows now, for example that the thread
+ * blocks the signal. Two further causes are reported by the library when its process ends: a
+ * replaced handler, and threads that were too short.
  */
 #include "cli/gather/unsampled.h"
 
@@ -19,27 +20,28 @@
 #define NS_PER_S  1000000000ULL
 
 /*
- * Nothing is checked if less CPU time is missing than MISSING_NS, or than one part in
- * MISSING_SHARE, because the number of samples varies by chance.
+ * A check happens only if more CPU time without samples has appeared than MISSING_NS, and if it is
+ * more than 1/MISSING_SHARE of all CPU time, because the number of samples varies by chance.
  */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
 /*
- * A thread without a ring is left for the next check if it used less than USED_NS since the last
- * one. A thread with a ring may have no sample for CHANCE_PERIODS periods by chance.
+ * By chance, a thread with a ring may have no sample for CHANCE_PERIODS periods, so skip the thread
+ * if it used less CPU time than this. Skip a thread without a ring until it used USED_NS.
  */
 #define CHANCE_PERIODS 4
 #define USED_NS	       NS_PER_MS
-/* Checks use at most one part in this many of a CPU. */
+/* Checks use at most 1/LOOK_SHARE of a CPU. */
 #define LOOK_SHARE  200
 #define THREADS_MAX 4096u
 
 struct unsampled_thread {
 	pid_t tid;
-	/* The following values are those of the last check. */
+	/* Values of the last check: */
 	uint64_t cpu_ns;
-	uint64_t turns;	  /* number of times it was scheduled */
-	uint64_t sleeps;  /* number of times it went to sleep, if it has a ring */
+	uint64_t turns;	  /* times it got a CPU */
+	/* Number of times the thread went to sleep. 0 if the thread has no ring. */
+	uint64_t sleeps;
 	uint64_t written; /* bytes written to its ring */
 };
 
@@ -49,9 +51,12 @@ struct subject {
 	const struct wire_slot *slot;
 	pid_t pid;
 	uint64_t image;
-	uint64_t cpu_ns;    /* ns of the process, read for this check */
-	uint64_t period_ns; /* ns between samples; 0: the arena has no rate */
-	uint64_t chance_ns; /* ns that a thread may use without a sample by chance */
+	/* of the process, now */
+	uint64_t cpu_ns;
+	/* Time between samples. 0 if the arena has no rate. */
+	uint64_t period_ns;
+	/* CPU time that a thread may use without a sample by chance. */
+	uint64_t chance_ns;
 };
 
 static const struct wire_ring *find_ring(const struct subject *subject, pid_t tid)
@@ -77,7 +82,9 @@ static int read_clock(pid_t pid, pid_t tid, struct procfs_clock *clock)
 	return error;
 }
 
-/* Find or add the state of thread @tid. Returns NULL without memory, or if there are too many. */
+/*
+ * Find or add the state of thread @tid. Returns NULL without memory or above THREADS_MAX threads.
+ */
 static struct unsampled_thread *find_thread(struct unsampled *unsampled, pid_t tid)
 {
 	for (unsigned i = 0; i < unsampled->count; i++)
@@ -96,7 +103,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 
 	if (procfs_flags(subject->pid, tid) & PROCFS_IO_WORKER)
 		return WIRE_UNSAMPLED_IO_WORKER;
-	/* Some threads were refused a ring; it is not known which. */
+	/* Some threads got no ring or timer, and it is not known which, so the cause is unknown. */
 	if (slot->ringless_threads || slot->timerless_threads || slot->confined_threads)
 		return WIRE_UNSAMPLED_NONE;
 	return WIRE_UNSAMPLED_UNANNOUNCED;
@@ -115,9 +122,9 @@ static uint64_t read_sleeps(pid_t pid, pid_t tid)
 }
 
 /*
- * Was the thread asleep at most of the kernel's ticks? The kernel checks at each tick the timers of
- * the thread that runs then, so a thread that always sleeps before the tick is never sampled. This
- * is not the reason if the thread mostly lost its CPU to another thread instead.
+ * Was the thread asleep at most ticks of the kernel? At each tick the kernel checks only the timers
+ * of the thread that runs then, so a thread that always sleeps before the tick is never sampled. If
+ * the thread mostly lost its CPU to other threads, this is not the reason.
  */
 static bool dodged_ticks(
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
@@ -128,7 +135,7 @@ static bool dodged_ticks(
 	       4 * (thread->sleeps - before->sleeps) > turns;
 }
 
-/* Find out why a thread with a timer had no sample since @before. */
+/* Find out why a thread with a ring had no sample since the check that stored @before. */
 static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
 {
@@ -156,10 +163,10 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 
 	if (!thread || read_clock(subject->pid, tid, &clock))
 		return;
-	/* The thread id was reused. */
+	/* The clock went back, so this is a new thread with a reused thread id. */
 	if (clock.cpu_ns < thread->cpu_ns)
 		*thread = (struct unsampled_thread){.tid = tid};
-	/* Do not count CPU time that the main thread used before it was armed. */
+	/* Do not count CPU time that the main thread used before its timer was started. */
 	if (known < unsampled->count && tid == subject->pid)
 		thread->cpu_ns = subject->slot->start_cpu_ns;
 	written = ring ? __atomic_load_n(&ring->written, __ATOMIC_RELAXED) : 0;
@@ -189,7 +196,7 @@ static void look_at_threads(struct unsampled *unsampled, const struct subject *s
 	free(tids);
 }
 
-/* Returns the CPU time in ns that the samples of @subject do not stand for. */
+/* Returns the CPU time in ns for which there is no sample; 0 if it is within chance. */
 static uint64_t missing_ns(const struct subject *subject)
 {
 	const struct wire_slot *slot = subject->slot;
@@ -206,14 +213,16 @@ static uint64_t missing_ns(const struct subject *subject)
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns)
 {
-	/* A program of the run may have written 0 to the arena: then no time counts as missing. */
+	/*
+	 * A sampled program may have overwritten the rate with 0. Then no time counts as missing.
+	 */
 	uint32_t rate_hz = __atomic_load_n(&arena->rate_hz, __ATOMIC_RELAXED);
 	uint64_t period_ns = rate_hz ? NS_PER_S / rate_hz : 0;
 	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns,
 		period_ns, CHANCE_PERIODS * period_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
-	/* Deferred samples have arrived since. */
+	/* Deferred samples arrived since the last check, so less time is missing now. */
 	if (missing < unsampled->missing_ns)
 		unsampled->missing_ns = missing;
 	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||
