@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uses PTRACE_SEIZE, which does not stop the thread and does not change how signals and stops look
- * to other processes. PTRACE_O_EXITKILL is not set, so targets survive the tracer.
+ * Attach with PTRACE_SEIZE, because it neither stops the thread nor changes how other processes see
+ * signals and stops. PTRACE_O_EXITKILL is not set, so targets survive the tracer.
  */
 #include "cli/outside/attach.h"
 
@@ -35,7 +35,7 @@ static int seize(const struct tracer *tracer, pid_t tid)
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
 }
 
-/* Begin to sample an image of @target. @is_young: it has begun just now. */
+/* Begin to sample an image of @target. @is_young: the image has just begun. */
 static void begin_image(struct tracer *tracer, struct target *target, uint64_t parent,
 	uint64_t start_cpu_ns, bool is_young)
 {
@@ -66,8 +66,8 @@ void attach_remove_target(struct tracer *tracer, struct target *target)
 }
 
 /*
- * Add the attached thread @tid. @was_there: it ran before, so its CPU time until now is not
- * counted.
+ * Add a struct tracee for the attached thread @tid. If the thread @was_there before, its CPU time
+ * until now is not counted.
  */
 static struct tracee *add_tracee(
 	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
@@ -84,7 +84,10 @@ static struct tracee *add_tracee(
 	return tracee;
 }
 
-/* List the threads of @pid. Returns an owned list, or NULL if it has ended or without memory. */
+/*
+ * List the threads of @pid. Returns an owned list, or NULL if the process has ended or without
+ * memory.
+ */
 static pid_t *list_threads(pid_t pid, long *count)
 {
 	size_t room = THREADS_FIRST;
@@ -102,7 +105,10 @@ static pid_t *list_threads(pid_t pid, long *count)
 	}
 }
 
-/* Attach to new threads of @target, once. Returns their number; *@error: the first that failed. */
+/*
+ * Attach to the threads of @target that are listed now and not yet attached. Returns the number of
+ * attached threads. If some attach fails, *@error is set to the first error.
+ */
 static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {
 	long count, added = 0;
@@ -116,7 +122,7 @@ static long seize_listed(struct tracer *tracer, struct target *target, bool were
 		failed = seize(tracer, tids[i]);
 		if (!failed && !add_tracee(tracer, target, tids[i], were_there))
 			failed = -ENOMEM;
-		/* A thread that has ended meanwhile is not a failure. */
+		/* Ignore the error if the thread has ended meanwhile. */
 		if (failed && !*error && procfs_state(target->pid, tids[i]) &&
 			procfs_state(target->pid, tids[i]) != 'Z')
 			*error = failed;
@@ -142,7 +148,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	target->is_waiting = is_waiting;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	/* Threads create threads meanwhile, so repeat until no new one is found. */
+	/* Repeat until no new thread is found, because threads create threads meanwhile. */
 	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
@@ -180,7 +186,10 @@ bool attach_shares_memory(pid_t pid, pid_t other)
 	return !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
 }
 
-/* A vfork child is about to exec another program, and timers do not survive that. */
+/*
+ * Is @pid a vfork child, which will soon exec another program? An exec deletes timers, so making a
+ * timer for it would be wasted.
+ */
 static bool is_about_to_exec(pid_t pid)
 {
 	return attach_shares_memory(pid, (pid_t)procfs_number(pid, "PPid"));
@@ -224,7 +233,7 @@ void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 	tracees_remove(&tracer->tracees, tracee);
 }
 
-/* Remove all threads of @target but @tid: an exec ends them, some without a wait status. */
+/* Remove all threads of @target except @tid. An exec ends them, some without a wait status. */
 static void remove_other_threads(struct tracer *tracer, const struct target *target, pid_t tid)
 {
 	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);
@@ -245,7 +254,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 
 	remove_other_threads(tracer, target, tid);
-	/* The kernel deletes timers in an exec. */
+	/* An exec deletes the timer. */
 	if (tracee)
 		cpu_timer_forget(tracer, tracee);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);

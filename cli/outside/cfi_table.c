@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Search tables are needed for static programs, which are linked without .eh_frame_hdr. Source of
- * the layout: LSB Core, "The .eh_frame_hdr section".
+ * Static programs are linked without .eh_frame_hdr, so make a search table for their .eh_frame.
+ * Source of the layout: LSB Core, "The .eh_frame_hdr section".
  *
- * Go programs get one CIE, one FDE for each function, and a row for each range of code that uses
- * the same amount of stack. Frame pointers alone would lose the caller of every function that uses
- * no stack, and inner loops are made of such small functions. Source of the layout: LSB Core,
+ * For Go programs, make one CIE, one FDE per function, and one row per range of code with the same
+ * stack size. Frame pointers alone would lose the caller of every function that uses no stack, and
+ * the functions called in inner loops are often of this kind. Source of the layout: LSB Core,
  * "Exception Frames".
  */
 #include "cli/outside/cfi_table.h"
@@ -23,8 +23,9 @@
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
-#define BYTES_MAX (1u << 28) /* of output: many functions may share the same rows */
-#define STACK_MAX (1 << 30)  /* no frame of Go's is larger */
+/* Limit of output in bytes, because many functions may share rows of the input. */
+#define BYTES_MAX (1u << 28)
+#define STACK_MAX (1 << 30) /* above any Go frame */
 
 static void put_u32(struct bytes *out, uint64_t value)
 {
@@ -112,7 +113,10 @@ int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint
 	for (uint64_t i = 0; i < table.count && out.used < BYTES_MAX; i++) {
 		struct gopclntab_function function;
 
-		/* Functions that switch stacks are unwound by frame pointer instead. */
+		/*
+		 * Make no FDE for a function that switches stacks: frame pointers unwind it
+		 * correctly.
+		 */
 		if (!gopclntab_function(&table, i, &function) &&
 			(function.is_outermost || !function.switches_stack))
 			put_fde(&out, vaddr, &table, &function);
@@ -138,14 +142,20 @@ static void put_word(char *to, uint64_t value)
 	memcpy(to, &word, sizeof(word));
 }
 
-/* Offsets have 32 bits: code is never further than 2 GiB from its .eh_frame. */
+/*
+ * Write an .eh_frame_hdr with 32-bit offsets. These suffice because code is at most 2 GiB from its
+ * .eh_frame.
+ */
 static void write_table(
 	char *to, uint64_t frames, uint64_t header, const struct functions *functions)
 {
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
 
-	/* version and encodings; where .eh_frame is; count; table */
+	/*
+	 * The header has a version and encodings, the offset of .eh_frame, and a count. The table
+	 * follows.
+	 */
 	memcpy(to, kinds, sizeof(kinds));
 	put_word(to + 4, frames - (header + 4));
 	put_word(to + 8, functions->count);

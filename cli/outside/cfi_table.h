@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes call-frame information in the form that the unwinding core reads: an .eh_frame out of Go's
- * pclntab, and an .eh_frame_hdr search table for an .eh_frame that has none.
+ * Make call-frame information in the form that the unwinding core reads: an .eh_frame from Go's
+ * pclntab, and an .eh_frame_hdr search table for an .eh_frame without one.
  *
  * Context: one thread.
  */
@@ -28,10 +28,9 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 	uint64_t *copy_bytes, uint64_t *header);
 
 /*
- * Make an .eh_frame from the stack sizes in the Go function table of @file, to be placed at ELF
- * virtual address @vaddr, which is at most 2 GiB from the functions.
- * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT if @file has no Go
- * table; or -ENOMEM.
+ * Make an .eh_frame from the stack sizes in the Go function table of @file. The result is used at
+ * ELF virtual address @vaddr, which must be at most 2 GiB from the functions. Returns 0 with an
+ * owned buffer in *@frames and its size in *@bytes; -ENOENT if @file has no Go table; or -ENOMEM.
  */
 int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint64_t *bytes);
 

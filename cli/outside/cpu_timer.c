@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stopped thread can make the timers of all threads of its process, because timer_create(2)
- * accepts the CPU clock of any of them. Source of clock numbers: Linux
- * include/linux/posix-timers_types.h.
+ * Make CPU timers by remote calls. One stopped thread can make the timers of all threads of its
+ * process, because timer_create(2) accepts the CPU clock of each of them. Source of clock numbers:
+ * Linux include/linux/posix-timers_types.h.
  */
 #include "cli/outside/cpu_timer.h"
 
@@ -22,22 +22,23 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Marks our timers: the upper half of the value that their signals carry (sigev_value). */
+/* Marks flamerun's timers: the upper half of sigev_value, which their signals carry. */
 #define COOKIE 0x666c616dULL /* "flam" */
 
-/* The kernel's struct sigaction, in words: the handler is first. */
+/* Words of the kernel's struct sigaction. The first word is the handler. */
 #define ACTION_WORDS 4u
-/* Words of struct sigevent for SIGEV_THREAD_ID: value; signal and kind; thread. */
+/* Words of a struct sigevent with SIGEV_THREAD_ID: the value; signal and kind; the thread. */
 #define EVENT_WORDS  3u
-#define TIMER_WORD   4u /* where the kernel writes a new timer's number */
-#define SPEC_WORDS   4u /* words of struct itimerspec */
+/* Index of the scratch word to which the kernel writes the number of a new timer. */
+#define TIMER_WORD   4u
+#define SPEC_WORDS   4u /* of struct itimerspec */
 
-/* Number of a thread's pending signals that are read. */
+/* Read at most this many of a thread's pending signals. */
 #define PENDING_MAX 8
 
 #define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
 
-/* Was the signal of @info sent by a timer of some flamerun? */
+/* Was the signal of @info sent by a timer of flamerun, this one or an earlier one? */
 static bool is_from_timer(const siginfo_t *info)
 {
 	return info->si_signo == CPU_TIMER_SIGNAL && info->si_code == SI_TIMER &&
@@ -70,7 +71,9 @@ bool cpu_timer_is_pending(const struct tracee *tracee)
 
 /* ---- processes that can have no timers ------------------------------------------------------- */
 
-/* Returns why @target can't have timers, a string literal; NULL: nothing is known against it. */
+/*
+ * Returns the reason why @target can't have timers as a string literal, or NULL if none is known.
+ */
 static const char *find_obstacle(const struct tracer *tracer, const struct target *target,
 	const struct procfs_status *status)
 {
@@ -118,13 +121,13 @@ static void refuse(struct tracer *tracer, struct target *target, const char *why
 
 /* ---- made and deleted ------------------------------------------------------------------------ */
 
-/* The thread id of @tracee in the PID namespace of its own process. */
+/* Returns the thread id of @tracee in the PID namespace of the traced process. */
 static pid_t inner_tid(const struct tracee *tracee)
 {
 	return tracee->target->has_other_tids ? procfs_inner_pid(tracee->tid) : tracee->tid;
 }
 
-/* Have the process ignore the timers' signal. */
+/* Make the process ignore the timers' signal. */
 static long ignore_signal(struct remote_call *call)
 {
 	static const uintptr_t action[ACTION_WORDS] = {(uintptr_t)SIG_IGN};
@@ -174,7 +177,7 @@ static void add_dead(struct target *target, int timer)
 		target->dead[target->dead_count++] = timer;
 }
 
-/* Delete timers of ended threads, which the kernel would keep until the process ends. */
+/* Delete timers of ended threads, because the kernel keeps such timers until the process ends. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
 	unsigned *count = &target->dead_count;
@@ -203,23 +206,29 @@ void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee)
 	cpu_timer_set_way(tracer, tracee, WAY_NONE);
 }
 
-/* Make a timer for @tracee. Returns 0, or -errno: no further timer can be made at this stop. */
+/* Make a timer for @tracee. Returns 0, or -errno if no further timer can be made at this stop. */
 static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call *call)
 {
 	long result;
 
-	/* A timer sends its signal on the way back to user mode, where a worker never goes. */
+	/*
+	 * Make no timer for a kernel worker. A timer's signal arrives on the way back to user mode,
+	 * and a worker never goes there.
+	 */
 	if (tracees_is_worker(tracee)) {
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
 	}
 	tracee->credit += tracees_count(tracee, tracer->period_ns);
-	/* The first period is a random part of one, so that short threads are sampled as well. */
+	/*
+	 * Let the timer first expire after a random part of a period, so that short threads are
+	 * sampled as well.
+	 */
 	result = make_timer(call, tracee, 1 + tracer_random(tracer, tracer->period_ns),
 		tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
-	/* -EINVAL: the thread has ended, so the kernel does not know its clock any more. */
+	/* With -EINVAL the thread has ended and its clock is gone, which is no error. */
 	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
 }
 
@@ -228,7 +237,7 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	struct tracee *tracee = tracees_find(&tracer->tracees, call->tid);
 	long result = 0;
 
-	/* Mostly the stopped thread is the only one that waits. */
+	/* Try the stopped thread first, because mostly no other thread waits for a timer. */
 	if (tracee && tracee->way == WAY_WAITING)
 		result = arm(tracer, tracee, call);
 	tracee = NULL;
@@ -238,7 +247,9 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 	return result;
 }
 
-/* As cpu_timers_make(), but also if no thread waits for a timer. */
+/*
+ * Make timers for waiting threads and delete those of ended threads. Returns as cpu_timers_make().
+ */
 static int make_and_delete(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
@@ -284,7 +295,7 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer)
 {
-	/* If the process can make no calls, the timer stays and its signals are dropped. */
+	/* If the process can make no remote calls, leave the timer. Its signals are dropped. */
 	if (tracee->target->stops_why)
 		return 0;
 	add_dead(tracee->target, timer);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * POSIX CPU timers in a traced process, one for each of its threads. The process creates them
- * itself, by system calls that the tracer has one of its stopped threads execute (remote_call.h).
+ * POSIX CPU timers in a traced process, one per thread. The process itself creates them: the tracer
+ * makes one of its stopped threads execute the system calls (remote_call.h).
  *
- * When a thread has used a period of CPU time its timer sends it a signal, on the thread's way back
- * to user mode. A traced thread stops before a signal is delivered: the tracer takes the sample in
- * that stop and resumes the thread without the signal. So no system call is interrupted.
+ * When a thread has used a period of CPU time, its timer sends a signal that arrives on the
+ * thread's way back to user mode. A traced thread stops before the signal is delivered. In this
+ * stop the tracer takes the sample, and then resumes the thread without the signal. So no system
+ * call is interrupted.
  *
- * Context: the thread that traces.
+ * Context: the tracing thread.
  */
 #ifndef CLI_OUTSIDE_CPU_TIMER_H
 #define CLI_OUTSIDE_CPU_TIMER_H
@@ -22,54 +23,62 @@ struct tracer;
 
 /*
  * The timers' signal. glibc and musl use it internally, so they do not let programs block it, and
- * their handlers do nothing if it comes from elsewhere. What they send is told from our timers'
- * signals by si_code and passed on. Where the process has no handler it is set to be ignored: its
- * default action would end the process if the tracer were killed and the timers went on.
+ * their handlers ignore it if it comes from elsewhere. The tracer recognizes its timers' signals by
+ * si_code and passes all others on. If the process has no handler, the tracer makes it ignore the
+ * signal. Otherwise, if the tracer were killed, the next timer signal would end the process.
  */
 #define CPU_TIMER_SIGNAL 33
 
 struct cpu_timer_expiry {
-	int timer;	 /* the kernel's number of the timer */
+	int timer;	 /* number of the timer */
 	uint32_t weight; /* periods since its last signal */
 };
 
 /*
- * The thread @tid has stopped for @signal. Returns true if a flamerun's timer sent the signal. An
- * earlier flamerun that was killed may have left the timer: compare expiry->timer with the number
- * in the thread's struct tracee.
+ * Returns true, with @expiry filled, if the stopped thread @tid is about to get @signal from a
+ * timer of flamerun. The timer may be left by an earlier flamerun that was killed: compare
+ * expiry->timer with the number in the thread's struct tracee.
  */
 bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry);
 
-/* @tracee has stopped for another signal. Is its timer's signal pending, to be delivered later? */
+/* Is the signal of @tracee's timer pending while @tracee is stopped for another signal? */
 bool cpu_timer_is_pending(const struct tracee *tracee);
 
-/* Read what is the same for all processes. Call it once, before any thread is stopped. */
+/*
+ * Find out what restricts timers for all processes. Call this once, before any thread is stopped.
+ */
 void cpu_timers_prepare(struct tracer *tracer);
 
 /*
- * @tracee is in a stop that remote_call.h allows. Make timers for all threads of its process that
- * have WAY_WAITING. If the process can have none, they get WAY_STOPS and the reason is counted. If
- * only this stop does not allow it, they keep WAY_WAITING. Returns the signal to resume @tracee
- * with, or 0.
+ * Make timers for all threads with WAY_WAITING of the process of @tracee, which is in a stop that
+ * allows remote calls (remote_call.h). If the process can have no timers, its threads get WAY_STOPS
+ * and the reason is counted. If only this stop does not allow it, they keep WAY_WAITING. Returns
+ * the signal with which to resume @tracee, or 0.
  */
 int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/* Delete all timers of @tracee's process, in such a stop. Returns as cpu_timers_make(). */
+/*
+ * Delete all timers of the process of @tracee, which is in a stop that allows remote calls. Returns
+ * the signal with which to resume @tracee, or 0.
+ */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
 /*
- * @tracee has stopped for @timer, which an earlier flamerun left in its process. Delete it, and
- * make timers as cpu_timers_make() does. Returns the signal to resume @tracee with, or 0.
+ * Delete @timer, which an earlier flamerun left in the process and for which @tracee has stopped.
+ * Make timers as cpu_timers_make() does. Returns the signal with which to resume @tracee, or 0.
  */
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer);
 
-/* Count one more process that has no timers. @why: the reason, a string literal. */
+/* Count one more process that has no timers. @why is the reason, a string literal. */
 void cpu_timer_refuse(struct tracer *tracer, const char *why);
 
-/* Set tracee->way, and keep the counts of threads by way. */
+/* Set tracee->way to @way, and update the counts of threads with each way. */
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 
-/* @tracee has ended or exec'd. Its timer is deleted when a thread of its process next stops. */
+/*
+ * Forget the timer of @tracee, which has ended or exec'd. The timer is deleted when a thread of its
+ * process next stops.
+ */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Keeps one struct target for each image and finds the numbers of its threads in the arena.
- */
+/* Keep one struct target for each image, and find the numbers of its threads in the arena. */
 #include "cli/outside/injected.h"
 
 #include <stdlib.h>
@@ -18,7 +16,10 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* A search takes some milliseconds. It is repeated SEARCHES_MAX times for a process at most. */
+/*
+ * Least time between two searches for pids, which take some ms. Each image is searched for at most
+ * SEARCHES_MAX times.
+ */
 #define SEARCH_NS    (NS_PER_S / 2)
 #define SEARCHES_MAX 4
 
@@ -30,10 +31,12 @@ struct unplaced {
 
 struct injected {
 	struct injected_config config;
-	uint64_t start_ns; /* of the run, CLOCK_MONOTONIC; earlier times in the arena are wrong */
+	/* CLOCK_MONOTONIC ns at which sampling began. An earlier time in the arena is wrong. */
+	uint64_t start_ns;
 	struct collector_reader reader;
 	struct target_shared shared;
-	struct target *targets, **targets_end; /* oldest first: those mostly end first */
+	/* List of targets, oldest first, because the oldest mostly end first. */
+	struct target *targets, **targets_end;
 	struct target_waits *waits;
 	struct unplaced *unplaced; /* owned */
 	unsigned unplaced_count, unplaced_room;
@@ -51,7 +54,9 @@ static struct target **find_target(struct injected *injected, uint64_t image)
 	return at;
 }
 
-/* Find the number of thread @tid in its ring. Returns 0 if the thread has no ring. */
+/*
+ * Find the ring of thread @tid. Returns the thread's number in the image, or 0 if it has no ring.
+ */
 static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
 {
 	struct injected *injected = context;
@@ -74,10 +79,7 @@ static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *
 	return 0;
 }
 
-/*
- * Has the process of @target begun to exit or exec? What it does from then on does not belong to
- * the image any more.
- */
+/* Has the process of @target begun to exit or exec? Its later waits do not belong to the image. */
 static bool has_left(void *context, const struct target *target)
 {
 	const struct injected *injected = context;
@@ -86,7 +88,9 @@ static bool has_left(void *context, const struct target *target)
 	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) != WIRE_SLOT_LIVE;
 }
 
-/* Has the program paused its sampling? *@since_ns: when that last changed. */
+/*
+ * Has the program paused its sampling? *@since_ns is set to the time of the last pause or resume.
+ */
 static bool is_paused(void *context, const struct target *target, uint64_t *since_ns)
 {
 	const struct injected *injected = context;
@@ -142,7 +146,7 @@ static void add(void *context, const struct collector_image *image)
 		injected->unplaced[injected->unplaced_count++] = (struct unplaced){.image = *image};
 }
 
-/* Stop searching for the pid of @image. Returns false if it was not searched for. */
+/* Stop searching for the pid of @image. Returns false if it was not being searched for. */
 static bool remove_unplaced(struct injected *injected, uint64_t image)
 {
 	for (unsigned i = 0; i < injected->unplaced_count; i++) {
@@ -154,7 +158,7 @@ static bool remove_unplaced(struct injected *injected, uint64_t image)
 	return false;
 }
 
-/* Search for the pids of all unplaced images, and make targets of those that were found. */
+/* Search for the pids of all unplaced images, and make a target for each image that was found. */
 static void find_unplaced(struct injected *injected)
 {
 	unsigned count = injected->unplaced_count;
@@ -219,9 +223,9 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 }
 
 /*
- * Record a sample that a perf event took while the kernel worked for @thread. The thread's own
- * innermost frame is the one that entered the kernel: behind a system call instruction, or at the
- * instruction that faulted.
+ * Record a stack that a perf event recorded while the kernel worked for @thread: the kernel's
+ * frames and the unwound user frames. The innermost user frame is the one that entered the kernel:
+ * its pc is after a system call instruction, or at an instruction that faulted.
  */
 static void add_kernel_stack(
 	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *kernel_stack)
@@ -231,7 +235,10 @@ static void add_kernel_stack(
 	struct stackwalk walk = {.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
-		/* The thread has run on, so a language's frames have changed since. */
+		/*
+		 * The thread has run since, so a language's frames in its memory have changed: do
+		 * not read them.
+		 */
 		.is_native = true};
 	struct wire_sample sample = {.thread = thread,
 		.time_ns = kernel_stack->time_ns,
@@ -316,7 +323,7 @@ void injected_free(struct injected *injected)
 {
 	if (!injected)
 		return;
-	/* No records are written: the pipe may be closed. */
+	/* Do not write records here, because the pipe may be closed. */
 	target_waits_free(injected->waits);
 	while (injected->targets) {
 		struct target *target = injected->targets;

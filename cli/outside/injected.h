@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that the library is in, as seen from outside: what their threads wait for, and the
- * user stacks of samples that perf events took in the kernel. The collector knows which processes
- * there are. It lies in a lower layer, so it calls this through struct collector_reader.
+ * Read two things about processes that have the library: the waits of their threads, and the user
+ * stacks below kernel stacks from perf events. The collector knows which processes there are. The
+ * collector is in a lower layer, so it calls these functions through struct collector_reader.
  *
  * Context: the collector's thread, except injected_new() and injected_free().
  */
@@ -20,15 +20,17 @@ struct injected;
 struct injected_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t rate_hz;
-	bool has_waits;	  /* read what threads wait for */
-	bool has_details; /* with names of files and addresses of locks */
+	bool has_waits;	  /* record threads' waits */
+	/* Record also the names of files and the addresses of locks that threads wait for. */
+	bool has_details;
 };
 
 /* Returns an owned object, or NULL without memory. */
 struct injected *injected_new(const struct injected_config *config);
-void injected_free(struct injected *injected); /* NULL is fine; the collector has ended */
+/* Free @injected, which may be NULL, after the collector has ended. */
+void injected_free(struct injected *injected);
 
-/* The functions for the collector to call; valid as long as @injected. */
+/* Returns the callbacks for the collector. They are valid as long as @injected. */
 const struct collector_reader *injected_reader(const struct injected *injected);
 
 #endif

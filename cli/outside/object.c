@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads ELF files and finds them again by inode, path and ctime.
- */
+/* Read mapped ELF files. A file that was read before is recognized by its inode, path and ctime. */
 #include "cli/outside/object.h"
 
 #include <elf.h>
@@ -26,11 +24,11 @@
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
 /*
- * Several pages are read by one call. The kernel stops at the first page that is not mapped and
- * returns how many bytes it has read.
+ * Read several pages with one process_vm_readv(2). The kernel stops at the first page that is not
+ * mapped, and returns the number of bytes read.
  */
 
-#define NO_PAGE 1u /* not the address of any page */
+#define NO_PAGE 1u /* no page's address */
 
 void memory_begin(struct memory *memory, pid_t pid)
 {
@@ -49,7 +47,10 @@ void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, ui
 	memory->stack_bytes = bytes;
 }
 
-/* Addresses up to this far above a copied stack count as that stack; 8 MiB is the usual limit. */
+/*
+ * Bytes above a copied stack's start that count as this stack. Such an address is never read from
+ * the process, because the thread runs again. 8 MiB is the usual limit of a stack.
+ */
 #define STACK_REACH ((uintptr_t)8 << 20)
 
 static unsigned slot_of(uintptr_t page)
@@ -69,7 +70,10 @@ static void read_pages(struct memory *memory, uintptr_t page)
 		memory->held[slot] = NO_PAGE;
 		local[i] = (struct iovec){.iov_base = memory->page[slot], .iov_len = MEMORY_PAGE};
 	}
-	/* At the end of the address space, read one page only. */
+	/*
+	 * At the end of the address space, read only one page, because the sum of address and
+	 * length must not overflow.
+	 */
 	remote.iov_len = page > UINTPTR_MAX - MEMORY_STRETCH * MEMORY_PAGE
 				 ? MEMORY_PAGE
 				 : MEMORY_STRETCH * MEMORY_PAGE;
@@ -136,10 +140,11 @@ int memory_copy(pid_t pid, uintptr_t address, void *out, size_t bytes)
 }
 
 struct object_source {
-	int descriptor; /* of the file, borrowed; -1: read the memory of @pid */
+	/* Descriptor of the file, borrowed. If -1, read the memory of `pid`. */
+	int descriptor;
 	pid_t pid;
-	uintptr_t base; /* address of the file's first byte */
-	uintptr_t bias; /* set once the headers have been read */
+	uintptr_t base; /* where the file starts */
+	uintptr_t bias; /* set by read_segments() */
 };
 
 #define HEADERS_MAX	512u
@@ -176,7 +181,7 @@ static int read_headers(
 	return memory_copy(source->pid, source->base + offset, out, bytes);
 }
 
-/* Read @bytes at ELF virtual address @vaddr, which have to lie in one segment of @object. */
+/* Read @bytes bytes at ELF virtual address @vaddr. They must lie in one segment of @object. */
 static int read_vaddr(const struct object *object, const struct object_source *source, void *out,
 	uint64_t bytes, uint64_t vaddr)
 {
@@ -233,8 +238,9 @@ static void read_notes(
 }
 
 /*
- * Copy .eh_frame_hdr and .eh_frame: from the first of them to the end of their segment, because
- * only the section headers, which are not mapped, would tell where .eh_frame ends.
+ * Copy .eh_frame_hdr and .eh_frame. The copy starts at the first of the two and ends at the end of
+ * their segment, because only the section headers say where .eh_frame ends, and these are not
+ * mapped.
  */
 static void read_cfi(
 	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
@@ -313,7 +319,7 @@ static void make_cfi_table(
 	object->cfi_end = vaddr + all;
 }
 
-/* An address at which nothing of the object lies, in reach of everything that does. */
+/* Returns a virtual address beyond all segments of @object, but within reach of 32-bit offsets. */
 static uint64_t free_vaddr(const struct object *object)
 {
 	const struct object_load *last = &object->loads[object->load_count - 1];
@@ -322,8 +328,8 @@ static uint64_t free_vaddr(const struct object *object)
 }
 
 /*
- * Static programs have call-frame information, but no header that would lead to it. Those of Go
- * have another kind of it.
+ * Read call-frame information by the section headers. Static programs have no .eh_frame_hdr that
+ * leads to it; Go programs have a pclntab in its stead.
  */
 static void read_sections(struct object *object, int descriptor)
 {
@@ -352,13 +358,13 @@ static void read_sections(struct object *object, int descriptor)
 	elf_file_close(&file);
 }
 
-/* flamerun's own ELF header: objects have to be of the same class, byte order and machine. */
+/* flamerun's own ELF header. Only objects of the same class, byte order and machine are read. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /*
- * Fill in segments, build-id and call-frame information of @object (zeroed) from @source.
- * Returns 0; -ENOEXEC: no ELF file for this CPU; -EBADMSG: it is broken; -EFAULT; or -ENOMEM. Free
- * @object in each case.
+ * Fill in the segments, build-id and call-frame information of @object (zeroed) from @source.
+ * Returns 0; -ENOEXEC if it is no ELF file for this CPU; -EBADMSG if it is broken; -EFAULT; or
+ * -ENOMEM. The caller frees @object in each case.
  */
 static int read_object(struct object *object, struct object_source *source)
 {
@@ -395,7 +401,7 @@ static void object_free(struct object *object)
 	free(object);
 }
 
-/* Open the file of @mapping if it is still the mapped one. Returns a descriptor or -1. */
+/* Open the file of @mapping, unless another file has its path now. Returns a descriptor, or -1. */
 static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
 {
 	int fd = mapping->path[0] == '/' ? regular_open(mapping->path, (uint32_t)pid, 0) : -1;
@@ -494,7 +500,8 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 		if (mapping->offset < floor || mapping->offset >= load->offset + load->bytes)
 			continue;
 		/*
-		 * If two segments share a page, the mapping that begins with it is the later one.
+		 * If two segments share the first page of the mapping, the mapping belongs to the
+		 * second one.
 		 */
 		if (i + 1 < object->load_count &&
 			(object->loads[i + 1].offset & ~(uint64_t)(MEMORY_PAGE - 1)) ==

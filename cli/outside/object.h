@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files that are mapped in targets: their segments, build-id, and a copy of their call-frame
- * information. They are read from the file if it is certainly the mapped one, so that no page is
- * loaded into the target by flamerun; otherwise (deleted, replaced, the vDSO) from the target's
- * memory. The information is copied, not mapped, because reading a mapped file that somebody
- * truncates would end flamerun.
+ * information. Read the file if it certainly is the mapped one, because reading the target's memory
+ * would load pages into the target. Read the target's memory if the file was deleted or replaced,
+ * and for the vDSO. Copy the information and do not map it, because reading a mapped file that was
+ * truncated would kill flamerun by SIGBUS.
  *
  * Context: one thread.
  */
@@ -26,20 +26,25 @@ struct object_load {
 };
 
 struct object {
-	uint32_t number; /* module number in frames, from 1; the same for the whole run */
+	/* The module number in frames, from 1. It does not change until objects_release(). */
+	uint32_t number;
 	uint64_t inode;
 	unsigned major, minor;
-	struct timespec changed; /* ctime of the file, because inode numbers are reused */
+	/* ctime of the file, needed because inode numbers are reused. */
+	struct timespec changed;
 	char *path;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
 	struct object_load loads[OBJECT_LOADS_MAX];
 	unsigned load_count;
-	/* Call-frame information, ELF virtual addresses; header 0: none. */
+	/*
+	 * ELF virtual addresses of .eh_frame_hdr and of all call-frame information. `header` is 0
+	 * if there is none.
+	 */
 	uint64_t header;
 	uint64_t cfi_start, cfi_end;
-	char *cfi; /* copy of [cfi_start, cfi_end) */
-	uint64_t dynamic; /* section, ELF virtual address; 0: none */
+	char *cfi; /* copy of that range */
+	uint64_t dynamic; /* its vaddr; 0: none */
 };
 
 struct objects {
@@ -48,56 +53,66 @@ struct objects {
 };
 
 /*
- * Find or read the object of which @mapping, code of @pid, maps a part. @first: the mapping of the
- * file's first byte, or NULL.
- * Returns a pointer that is valid until objects_release(); or NULL if it is no ELF file for this
- * CPU, can't be read, or there are too many objects.
+ * Find or read the object that is mapped by @mapping, code of @pid. @first is the mapping of the
+ * file's first byte, or NULL. Returns a pointer that is valid until objects_release(). Returns NULL
+ * if it is no ELF file for this CPU, can't be read, or there are too many objects.
  */
 const struct object *objects_find(struct objects *objects, pid_t pid,
 	const struct mapping *mapping, const struct mapping *first);
 void objects_release(struct objects *objects);
 
 /*
- * Compute *@bias, which is subtracted from an address in @mapping to get its ELF virtual address.
- * Returns 0 or -ENOENT.
+ * Compute *@bias: subtract it from an address in @mapping to get the ELF virtual address. Returns 0
+ * or -ENOENT.
  */
 int object_bias(const struct object *object, const struct mapping *mapping, uintptr_t *bias);
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
 /*
- * Memory is read by process_vm_readv(2), a few pages at once, and cached during one walk. A walk
- * reads some hundred words out of two or three such groups of pages. One system call for each word
- * is what makes the usual accessors slow.
+ * Read another process's memory by process_vm_readv(2), MEMORY_STRETCH pages at once, and cache the
+ * pages during one walk. A walk reads some hundred words from two or three such groups of pages, so
+ * one system call per word would be slow.
  */
 #define MEMORY_PAGE    4096u
-#define MEMORY_SLOTS   64u /* cached pages; page number modulo this is the slot */
-#define MEMORY_STRETCH 4u  /* pages that are read at once */
+/* Number of cached pages. A page is cached in slot (page number % MEMORY_SLOTS). */
+#define MEMORY_SLOTS   64u
+#define MEMORY_STRETCH 4u  /* pages read at once */
 
 struct memory {
 	pid_t pid;
 	/*
-	 * Copy of a thread's stack from @stack_start on, or NULL. Since the thread runs again,
-	 * stack memory above the copy is not read.
+	 * Copy of a thread's stack, whose first byte is at address `stack_start`; or NULL. The
+	 * stack above the copied part is not read, because the thread runs again and may have
+	 * changed it.
 	 */
 	const char *stack;
 	uintptr_t stack_start;
 	size_t stack_bytes;
-	uintptr_t held[MEMORY_SLOTS]; /* address of the page in each slot; 1: no page */
+	/* Address of the page in each slot. 1 if the slot has no page. */
+	uintptr_t held[MEMORY_SLOTS];
 	char page[MEMORY_SLOTS][MEMORY_PAGE];
 };
 
-/* Empty the cache and read from @pid from now on. Call it before each walk. */
+/*
+ * Empty the cache and set @pid as the process to read. Call this before each walk, because the
+ * process may have changed its memory.
+ */
 void memory_begin(struct memory *memory, pid_t pid);
 
-/* As memory_begin(), with @bytes bytes at @stack (borrowed) as the contents of address @start. */
+/*
+ * Do as memory_begin(), and take the memory from address @start on from the copied stack of @bytes
+ * bytes at @stack, which is borrowed.
+ */
 void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
 	size_t bytes);
 
-/* Read one word at any alignment. Returns 0, or -EFAULT if it cannot be read. */
+/* Read the word at @address, which may be unaligned. Returns 0, or -EFAULT if it cannot be read. */
 int memory_word(struct memory *memory, uintptr_t address, uintptr_t *value);
 
-/* Read @bytes bytes without the cache. Returns 0, or -EFAULT if a part cannot be read. */
+/*
+ * Read @bytes bytes at @address without the cache. Returns 0, or -EFAULT if a part cannot be read.
+ */
 int memory_copy(pid_t pid, uintptr_t address, void *out, size_t bytes);
 
 #endif

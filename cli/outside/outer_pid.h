@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the pid that flamerun sees for a process in another PID namespace. The process reports only
- * its inner pid, which processes of several namespaces may share. So candidates are found by their
- * inner pid, and told apart by a word of their memory that only the library in them writes.
+ * Find the pid in flamerun's PID namespace of a process that is in another PID namespace. The
+ * process reports only its inner pid, and processes of several namespaces may have the same inner
+ * pid. So find candidates by their inner pid, then compare the image number in their memory, which
+ * only the library writes.
  *
  * Context: one thread.
  */
@@ -14,13 +15,18 @@
 #include <sys/types.h>
 
 struct outer_pid {
-	pid_t inner;	   /* its pid in its own namespace */
-	uint64_t image;	   /* number of the image that it runs */
-	uint64_t image_at; /* address of that number in its memory */
-	pid_t outer;	   /* its pid in flamerun's namespace; 0: not found */
+	pid_t inner;	   /* pid in its own namespace */
+	uint64_t image;	   /* its image number */
+	/* Address in the process's memory at which the library stored `image`. */
+	uint64_t image_at;
+	/* The process's pid in flamerun's namespace. 0 if it was not found yet. */
+	pid_t outer;
 };
 
-/* Search /proc for those of the @count entries at @pids whose `outer` is 0, and fill it in. */
+/*
+ * Search /proc for the processes of the @count elements of @pids whose `outer` is 0, and set
+ * `outer`.
+ */
 void outer_pids_find(struct outer_pid *pids, size_t count);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Starts and ends the tracing process and sends it commands.
- */
+/* Start and end the tracing process, and send it commands. */
 #include "cli/outside/outside.h"
 
 #include <errno.h>
@@ -46,10 +44,10 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 	outside->tracer = fork();
 	if (!outside->tracer) {
 		/*
-		 * The tracer ends when flamerun's end of the socket is closed, which also happens
-		 * when flamerun is killed. It must not be killed together with flamerun, because it
-		 * could be in the middle of a system call that a target executes for it. So it has
-		 * a process group of its own.
+		 * Give the tracer a process group of its own, so that a signal to flamerun's group
+		 * does not kill it: the tracer could be in the middle of a system call that a
+		 * target executes for it. It ends when flamerun's end of the socket is closed,
+		 * which also happens when flamerun is killed.
 		 */
 		close(commands[0]);
 		setpgid(0, 0);
@@ -82,7 +80,7 @@ int outside_open(
 	return 0;
 }
 
-/* End the tracer by closing its socket, and wait for it. */
+/* End the tracer by closing its command socket, and wait for it. */
 static void end_tracer(struct outside *outside)
 {
 	if (outside->commands >= 0)

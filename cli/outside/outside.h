@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun's side of sampling from outside. Starts the tracing process (tracer.h), tells it which
- * processes to attach to, and ends it. The tracer writes its records to the run's pipe. It is used
- * for programs that the library cannot be in: running processes, static programs, those of other
- * C libraries.
+ * flamerun's side of sampling from outside: start the tracing process (tracer.h), send it the pids
+ * to attach to, and end it. The tracer writes its records to a pipe of its own. It samples programs
+ * that cannot load the library: running processes, static programs, and those of other C libraries.
  *
  * Context: one thread.
  */
@@ -21,31 +20,39 @@ struct wire_arena;
 
 struct outside_config {
 	uint32_t rate_hz;
-	bool waits; /* record what threads wait for */
-	bool wait_details; /* with names of files and addresses of locks */
+	bool waits; /* record threads' waits */
+	/* Record also the names of files and the addresses of locks that threads wait for. */
+	bool wait_details;
 	bool follow; /* trace children as well */
-	/* The run whose uninjected programs are to be found, borrowed; NULL: only by command. */
+	/*
+	 * The arena, borrowed. The tracer attaches to programs of the run that have no slot in it.
+	 * If NULL, the tracer attaches only on command.
+	 */
 	struct wire_arena *arena;
 	int arena_descriptor;
-	int pipe; /* the tracer's pipe, writing end, non-blocking; borrowed for the call */
+	/* The writing end of the tracer's pipe, non-blocking. Borrowed for the call. */
+	int pipe;
 };
 
 /*
- * Start the tracing process. Returns 0 and an owned object in *@out, or -errno with @message
+ * Start the tracing process. Returns 0 with an owned object in *@out, or -errno with @message
  * filled.
  */
 int outside_open(struct outside **out, const struct outside_config *config,
 	struct diag_message *message);
 
-/* End the tracing process; its targets are detached and run on. NULL is fine. */
+/*
+ * End the tracing process and free @outside, which may be NULL. Its targets are detached and
+ * continue.
+ */
 void outside_free(struct outside *outside);
 
-/* Pid of the tracing process, for prctl(2), PR_SET_PTRACER. */
+/* Returns the pid of the tracing process, for prctl(2), PR_SET_PTRACER. */
 pid_t outside_tracer(const struct outside *outside);
 
 /*
- * Sample @pid from now on; with @from_exec, from its next exec on.
- * Returns 0, or -errno with @message filled: the rule that forbids it.
+ * Sample process @pid from now on, or from its next exec on if @from_exec. Returns 0, or -errno
+ * with the rule that forbids it in @message.
  */
 int outside_attach(
 	struct outside *outside, pid_t pid, bool from_exec, struct diag_message *message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out from /proc which rule forbids tracing, because EPERM does not say it. The messages are
- * in cli/explain.def.
+ * Find out from /proc which rule forbids tracing, because EPERM alone does not say it. The texts of
+ * the messages are in cli/explain.def.
  */
 #include "cli/outside/refusal.h"
 
@@ -22,7 +22,7 @@
 
 #define YAMA_FILE "/proc/sys/kernel/yama/ptrace_scope"
 
-/* Write "1234 (redis-server)" into @out. */
+/* Write a text like "1234 (redis-server)" to @out. */
 static void describe_process(pid_t pid, char *out, size_t bytes)
 {
 	char comm[WIRE_COMM_BYTES];
@@ -41,7 +41,8 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* tracing is forbidden, too; attaching reports why */
+		/* Tracing is forbidden as well, and attaching will report the reason. */
+		return 0;
 	got = read(fd, ident, sizeof(ident));
 	close(fd);
 	if (got != (ssize_t)sizeof(ident) || ident[EI_CLASS] != ELFCLASS32)
@@ -50,7 +51,10 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 		FACTS(.name = who, .n = (uint64_t)pid));
 }
 
-/* Kernel threads have neither memory nor exe. A process that is ending has no memory, either. */
+/*
+ * Is @pid a kernel thread? Such a thread has neither memory nor /proc/PID/exe. Memory alone is not
+ * enough, because a process that is ending has none, either.
+ */
 static bool is_kernel_thread(pid_t pid)
 {
 	char exe[PATH_MAX];
@@ -58,7 +62,10 @@ static bool is_kernel_thread(pid_t pid)
 	return procfs_number(pid, "VmSize") < 0 && procfs_link(pid, "exe", exe) == -ENOENT;
 }
 
-/* Explain why /proc does not have the process. See proc(5), "hidepid". */
+/*
+ * Explain why /proc does not show the process: it does not exist, or is hidden (proc(5),
+ * "hidepid").
+ */
 static int explain_absence(pid_t pid, struct diag_message *message)
 {
 	bool is_hidden = kill(pid, 0) && errno == EPERM;
@@ -107,7 +114,7 @@ static int yama_scope(void)
 	return atoi(text);
 }
 
-/* Are we in a user namespace that does not map all user ids to themselves? */
+/* Is flamerun in a user namespace that does not map all user ids to themselves? */
 static bool is_confined(void)
 {
 	unsigned long inside = 1, outside = 1, count = 0;
@@ -122,8 +129,8 @@ static bool is_confined(void)
 }
 
 /*
- * Is the process in our user namespace? If its namespace may not be read, assume so, unless we are
- * confined in one.
+ * Is the process in flamerun's user namespace? If the process's namespace cannot be read, assume
+ * that it is, unless is_confined().
  */
 static bool shares_user_namespace(pid_t pid)
 {
@@ -170,7 +177,10 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 		FACTS(.name = facts->who, .other = facts->user, .n = (uint64_t)facts->pid));
 }
 
-/* Explain @error of @pid: by the rule for EPERM and EACCES, otherwise by @cause. Returns -errno. */
+/*
+ * Explain @error for @pid. EPERM and EACCES are explained by the rule that forbids tracing, other
+ * errors by @cause. Returns -errno.
+ */
 static int explain_error(pid_t pid, int error, enum explanation cause, struct diag_message *message)
 {
 	struct refusal_facts facts;
@@ -202,7 +212,10 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 {
 	struct diag_message foreseen = {0};
 
-	/* The process may have ended, or another tracer attached, since it was checked. */
+	/*
+	 * Check again, because the process may have ended or another tracer may have attached since
+	 * the first check.
+	 */
 	if (!refusal_predict(pid, &foreseen))
 		return explain_error(pid, error,
 			error == -ENOSYS ? EXPLAIN_NO_PTRACE : EXPLAIN_CANNOT_TRACE, message);

@@ -20,11 +20,14 @@
 
 #include "libprof/procfs.h"
 
-#define RED_ZONE    128u /* bytes below the stack pointer that functions may use */
+/* bytes below the stack pointer that functions may use */
+#define RED_ZONE    128u
 #define SIGSET_BYTES 8u	 /* of the kernel's sigset_t */
 #define VDSO_BYTES  4096u
-#define CHECK_NS    2000000 /* how often to check that a thread that is waited for is alive */
-#define STEPS_MAX   16u	 /* other stops that may come before the step's own */
+/* how often to check that a thread that is waited for is alive */
+#define CHECK_NS    2000000
+/* other stops that may come before the step's own */
+#define STEPS_MAX   16u
 
 /* Offset of a system call instruction in the vDSO, the same in all processes; 0: there is none. */
 static uintptr_t find_instruction(void)

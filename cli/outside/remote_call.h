@@ -35,12 +35,17 @@ struct remote_call {
 	pid_t tid;
 	uint64_t regset[REMOTE_REGSET_WORDS]; /* the thread's own registers */
 	uint64_t blocked;	      /* the signals that it blocks */
-	uintptr_t instruction;	      /* address of a system call instruction */
-	uintptr_t scratch;	      /* address of REMOTE_WORDS words in the thread's memory */
+	/* address of a system call instruction */
+	uintptr_t instruction;
+	/* address of REMOTE_WORDS words in the thread's memory */
+	uintptr_t scratch;
 	uintptr_t kept[REMOTE_WORDS]; /* the words before the call */
-	int signal;	   /* a signal that arrived during the call and is to be delivered, or 0 */
-	bool has_stopped;  /* the process was stopped during the call, by SIGSTOP or the like */
-	bool is_forbidden; /* a seccomp filter, or the program, intercepts its system calls */
+	/* a signal that arrived during the call and is to be delivered, or 0 */
+	int signal;
+	/* the process was stopped during the call, by SIGSTOP or the like */
+	bool has_stopped;
+	/* a seccomp filter, or the program, intercepts its system calls */
+	bool is_forbidden;
 };
 
 /*

@@ -80,7 +80,8 @@ struct stop {
 	uint64_t regset[REMOTE_REGSET_WORDS];
 	struct arch_registers registers;
 	size_t stack_bytes; /* in tracer->stack */
-	uint64_t since_ns;  /* when the tracer saw it, CLOCK_MONOTONIC */
+	/* when the tracer saw it, CLOCK_MONOTONIC */
+	uint64_t since_ns;
 };
 
 static int read_registers(const struct tracee *tracee, struct stop *stop)
@@ -140,7 +141,8 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 	if (used >= TRACER_STACK_BYTES)
 		return; /* an address on another stack */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		used *= 2; /* the walk needed more; how much is not known */
+		/* the walk needed more; how much is not known */
+		used *= 2;
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
 		target->stack_bytes = STACK_BYTES_MIN;

@@ -26,7 +26,8 @@
 /* The current walk and module. They are static, because UNWIND_CFI_POINTER has no context. */
 static struct {
 	struct stackwalk *walk;
-	uintptr_t start, end; /* of @copy's contents, as addresses in the target */
+	/* of @copy's contents, as addresses in the target */
+	uintptr_t start, end;
 	const char *copy;
 } current;
 

@@ -21,10 +21,13 @@ struct stackwalk {
 	struct target *target;
 	struct target_shared *shared;
 	struct memory *memory;	  /* memory_begin() done */
-	bool is_remapped;	  /* the mappings were read during this walk */
-	uintptr_t last_read;	  /* address of the last read of the stack */
+	/* the mappings were read during this walk */
+	bool is_remapped;
+	/* address of the last read of the stack */
+	uintptr_t last_read;
 	bool is_native;		  /* do not read language frames */
-	struct runtime_walk runs; /* of language frames; the caller sets ->thread and ->known */
+	/* of language frames; the caller sets ->thread and ->known */
+	struct runtime_walk runs;
 };
 
 /* Walk from @registers. @frames gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH. */

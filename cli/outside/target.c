@@ -19,7 +19,8 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-#define KEPT_MAX 768 /* highest descriptor: limits of 1024 are common */
+/* highest descriptor: limits of 1024 are common */
+#define KEPT_MAX 768
 
 static unsigned bucket_of(pid_t tid)
 {

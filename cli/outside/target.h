@@ -24,7 +24,8 @@ struct target_language;
 struct target_range {
 	uintptr_t start, end, bias;
 	const struct object *object;
-	bool is_searched; /* a runtime was searched for, and found or not */
+	/* a runtime was searched for, and found or not */
+	bool is_searched;
 	uint32_t asked;	  /* how often find_runtime() was called */
 	uint32_t runtime; /* as in struct unwind_module */
 };
@@ -36,40 +37,56 @@ struct target {
 	struct target *next;
 	pid_t pid;
 	uint64_t image;	     /* as in the records */
-	uint32_t slot;	     /* of the arena, where a library in it has one */
+	/* of the arena, where a library in it has one */
+	uint32_t slot;
 	bool has_other_tids; /* it is in another PID namespace */
 	/* Added to module numbers: TARGET_FIRST_MODULE if a library in it gives out some, or 0. */
 	uint32_t first_module;
 	uint64_t start_ns;     /* of sampling, CLOCK_MONOTONIC */
-	uint64_t start_cpu_ns; /* CPU time of the process that belongs to earlier images */
+	/* CPU time of the process that belongs to earlier images */
+	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;       /* CPU time at the last check */
 	uint64_t counted_ns;   /* CPU time that is in samples */
-	uint64_t scan_ns;      /* when to search for threads that are not attached */
+	/* when to search for threads that are not attached */
+	uint64_t scan_ns;
 	uint64_t mapped_ns;    /* when the mappings were last read */
-	uintptr_t stack_top;   /* highest address of the main thread's stack, 0: unknown */
-	size_t stack_bytes;    /* bytes of a stack that are copied for a sample */
-	bool has_other_stacks; /* walks continue on another stack, which a copy does not hold */
-	int memory;	       /* /proc/PID/mem, opened before the process may forbid it; or -1 */
+	/* highest address of the main thread's stack, 0: unknown */
+	uintptr_t stack_top;
+	/* bytes of a stack that are copied for a sample */
+	size_t stack_bytes;
+	/* walks continue on another stack, which a copy does not hold */
+	bool has_other_stacks;
+	/* /proc/PID/mem, opened before the process may forbid it; or -1 */
+	int memory;
 	uintptr_t vdso;	       /* its start address, 0: it has none */
 	/* Runtimes in it of unknown versions: bits of runtime_bit(). */
 	uint32_t unknown_runtimes;
 	/* It is not counted: it has not exec'd yet, or the library has appeared in it. */
 	bool is_waiting;
-	bool is_idle;	       /* it used no CPU time since the last check */
+	/* it used no CPU time since the last check */
+	bool is_idle;
 	unsigned threads;      /* number of traced threads */
 	unsigned waiting;      /* number of threads with WAY_WAITING */
-	const char *stops_why; /* why it can have no timers; NULL: no reason is known */
-	bool is_blocking;      /* it was reported that its threads block the timers' signal */
-	int *dead;	       /* timers of threads that have ended; owned */
+	/* why it can have no timers; NULL: no reason is known */
+	const char *stops_why;
+	/* it was reported that its threads block the timers' signal */
+	bool is_blocking;
+	/* timers of threads that have ended; owned */
+	int *dead;
 	unsigned dead_count, dead_room;
-	uint64_t sampled_ns;   /* when a thread last stopped by itself, or was asked to */
-	bool is_left;	       /* sampling is over and its timers have been deleted */
-	uint64_t arena_images; /* wire_arena.next_image when the arena was last searched for it */
+	/* when a thread last stopped by itself, or was asked to */
+	uint64_t sampled_ns;
+	/* sampling is over and its timers have been deleted */
+	bool is_left;
+	/* wire_arena.next_image when the arena was last searched for it */
+	uint64_t arena_images;
 	struct maps maps;
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
-	struct target_language *language; /* owned; NULL: no runtime was found in it */
-	uint32_t sought;		  /* number of walks that ended in code of no module */
+	/* owned; NULL: no runtime was found in it */
+	struct target_language *language;
+	/* number of walks that ended in code of no module */
+	uint32_t sought;
 	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was recorded */
 };
 
@@ -77,7 +94,8 @@ struct target {
 struct target_shared {
 	struct objects objects;
 	struct pipe_writer *pipe_writer; /* borrowed */
-	uint64_t images;		 /* the last image number that was given out */
+	/* the last image number that was given out */
+	uint64_t images;
 	/* CPU time that searching for threads in runtimes took, and may take; 0: no limit. */
 	uint64_t search_ns, search_max_ns;
 };
@@ -125,10 +143,13 @@ void target_end(
 /* How a thread is sampled. */
 enum way {
 	WAY_NONE,    /* not at all: it is new, or has ended */
-	WAY_WAITING, /* not yet: it gets a timer at the next stop of a thread of its process */
+	/* not yet: it gets a timer at the next stop of a thread of its process */
+	WAY_WAITING,
 	WAY_TIMER,   /* at stops by its CPU timer (cpu_timer.h) */
-	WAY_STOPS,   /* at stops that the tracer asks for, because it can have no timer */
-	WAY_WORKER   /* not at all: it only runs in the kernel, for io_uring or vhost */
+	/* at stops that the tracer asks for, because it can have no timer */
+	WAY_STOPS,
+	/* not at all: it only runs in the kernel, for io_uring or vhost */
+	WAY_WORKER
 };
 
 /* A stack that was walked before its sample was due. */
@@ -143,21 +164,31 @@ struct tracee {
 	struct tracee *next; /* in the same bucket */
 	pid_t tid;
 	struct target *target;	  /* borrowed */
-	int clock, stat;	  /* descriptors of /proc/PID/task/TID/schedstat and stat, or -1 */
+	/* descriptors of /proc/PID/task/TID/schedstat and stat, or -1 */
+	int clock, stat;
 	struct procfs_clock used; /* CPU time at the last update */
 	enum way way;
-	int timer;		    /* the kernel's number of its timer, -1: it has none */
+	/* the kernel's number of its timer, -1: it has none */
+	int timer;
 	struct procfs_stat seen;    /* state and ticks at the last check */
-	uint64_t user_since_ns;	    /* its CPU time when its kernel ticks last grew */
-	bool is_asked;		    /* it was asked to stop and has not stopped yet */
-	bool is_born;		    /* it is new, and can make its timer at its first stop */
-	bool was_stopped;	    /* its process was stopped, for example by SIGSTOP */
-	bool is_blocking;	    /* the last check found that it blocks its timer's signal */
+	/* its CPU time when its kernel ticks last grew */
+	uint64_t user_since_ns;
+	/* it was asked to stop and has not stopped yet */
+	bool is_asked;
+	/* it is new, and can make its timer at its first stop */
+	bool is_born;
+	/* its process was stopped, for example by SIGSTOP */
+	bool was_stopped;
+	/* the last check found that it blocks its timer's signal */
+	bool is_blocking;
 	uint64_t counted_ns;	    /* CPU time when it was last counted */
-	uint64_t due_ns;	    /* CPU time that did not make a whole sample then */
-	uint32_t credit;	    /* weight of samples without a stack, not recorded yet */
+	/* CPU time that did not make a whole sample then */
+	uint64_t due_ns;
+	/* weight of samples without a stack, not recorded yet */
+	uint32_t credit;
 	uintptr_t runtime_state;    /* for struct runtime_walk; 0 at first */
-	struct target_stack *early; /* owned; stack of the next sample, or NULL */
+	/* owned; stack of the next sample, or NULL */
+	struct target_stack *early;
 	bool is_announced;	    /* its name has been recorded */
 };
 

@@ -13,26 +13,31 @@
 #include "cli/clock.h"
 
 #define RUNTIMES_MAX  4u
-#define FUNCTIONS_MAX 65536u /* a power of two; filled to three quarters */
+/* a power of two; filled to three quarters */
+#define FUNCTIONS_MAX 65536u
 #define STATES_MAX    1024u
 
 struct function {
 	uint64_t identity; /* 0: the entry is free */
-	uint64_t space;	   /* its number, as record_function.space */
+	/* its number, as record_function.space */
+	uint64_t space;
 	uint32_t first_line;
 };
 
 struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
-	const struct runtime *generator; /* the first that generates code, or NULL */
+	/* the first that generates code, or NULL */
+	const struct runtime *generator;
 	struct runtime_cache cache;
 	struct runtime_room room;
 	struct target_shared *shared; /* of the current walk, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
-	uint64_t numbers;		/* how many function numbers were assigned */
-	uint32_t added[WIRE_MAX_DEPTH]; /* indices of functions[] that the last walk filled */
+	/* how many function numbers were assigned */
+	uint64_t numbers;
+	/* indices of functions[] that the last walk filled */
+	uint32_t added[WIRE_MAX_DEPTH];
 	uint32_t added_count;
 	struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 	uint32_t walks;

@@ -30,7 +30,8 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
-	uint64_t kept_native; /* walks whose language frames were left out as inconsistent */
+	/* walks whose language frames were left out as inconsistent */
+	uint64_t kept_native;
 	bool is_kept_native;  /* the last walk was one of these */
 };
 

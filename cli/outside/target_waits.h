@@ -19,7 +19,8 @@ struct target_waits;
 struct target_waits_config {
 	struct target_shared *shared; /* borrowed, as its pipe_writer */
 	uint64_t period_ns;	      /* one unit of weight */
-	bool has_details;	      /* with names of files and addresses of locks */
+	/* with names of files and addresses of locks */
+	bool has_details;
 	/* As in struct waits_calls; NULL: a thread's number is its tid. */
 	uint32_t (*find_thread)(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
 	/* As in struct waits_calls; NULL: no target is ever paused. */

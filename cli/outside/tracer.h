@@ -23,19 +23,24 @@
 struct tracer_config {
 	uint32_t rate_hz;
 	bool waits;   /* record what threads wait for */
-	bool wait_details; /* with names of files and addresses of locks */
+	/* with names of files and addresses of locks */
+	bool wait_details;
 	bool follow;  /* trace children as well */
 	struct wire_arena
-		*arena; /* of the run whose uninjected programs are to be found, or NULL */
+		/* of the run whose uninjected programs are to be found, or NULL */
+		*arena;
 	int arena_descriptor;
-	int commands; /* socket of datagrams: struct command in, struct command_answer out */
+	/* socket of datagrams: struct command in, struct command_answer out */
+	int commands;
 	int pipe;     /* non-blocking */
 };
 
 enum command_kind {
 	COMMAND_ATTACH = 1, /* to a running process */
-	COMMAND_AWAIT,	    /* to a child of flamerun, which is sampled from its exec on */
-	COMMAND_FINISH	    /* has no answer: the tracer writes its last records and ends */
+	/* to a child of flamerun, which is sampled from its exec on */
+	COMMAND_AWAIT,
+	/* has no answer: the tracer writes its last records and ends */
+	COMMAND_FINISH
 };
 
 struct command {
@@ -60,21 +65,26 @@ struct tracer {
 	struct tracees tracees;
 	struct target *targets;
 	struct target_waits *waits;	       /* NULL: waits are not recorded */
-	struct uninjected *uninjected; /* NULL: processes are traced by command only */
+	/* NULL: processes are traced by command only */
+	struct uninjected *uninjected;
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
 	unsigned waiting;   /* number of threads with WAY_WAITING, */
 	unsigned by_stops;  /* and with WAY_STOPS */
-	int64_t ended_due_ns; /* CPU time of ended threads minus the weight of their samples */
+	/* CPU time of ended threads minus the weight of their samples */
+	int64_t ended_due_ns;
 	bool is_prepared;      /* the next two fields are set */
-	bool breaks_off_calls; /* this kernel's CPU timers interrupt system calls */
-	uint32_t own_filters;  /* seccomp filters of flamerun, inherited by its children */
+	/* this kernel's CPU timers interrupt system calls */
+	bool breaks_off_calls;
+	/* seccomp filters of flamerun, inherited by its children */
+	uint32_t own_filters;
 	struct tracer_reason {
 		const char *why;
 		uint64_t programs;
 	} reasons[TRACER_REASONS]; /* why programs are sampled by stops */
-	uint64_t leaving_ns;   /* when sampling ended, CLOCK_MONOTONIC; 0: it has not */
+	/* when sampling ended, CLOCK_MONOTONIC; 0: it has not */
+	uint64_t leaving_ns;
 	struct memory memory;
 	char stack[TRACER_STACK_BYTES]; /* copy of a thread's stack */
 	uint64_t frames[WIRE_MAX_DEPTH];

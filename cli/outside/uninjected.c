@@ -83,7 +83,8 @@ enum state {
 	STATE_INJECTED_INNER, /* has a slot under its inner pid */
 	STATE_TRACED,
 	STATE_REFUSED, /* may not be traced */
-	STATE_ENDED    /* a zombie; its CPU time has been recorded */
+	/* a zombie; its CPU time has been recorded */
+	STATE_ENDED
 };
 
 struct uninjected_process {
@@ -91,17 +92,21 @@ struct uninjected_process {
 	pid_t pid, ppid;
 	enum state state;
 	bool is_vforked; /* shares its parent's memory */
-	uint64_t start_ticks; /* start time, which tells it from other processes of the same pid */
+	/* start time, which tells it from other processes of the same pid */
+	uint64_t start_ticks;
 	uint32_t scan;	      /* the last scan of /proc that listed it */
 	uint32_t round;	      /* the last round in which it had a slot */
 	uint32_t slot;	      /* index of that slot */
-	bool is_leaving; /* the slot's image is about to exec, or has */
+	/* the slot's image is about to exec, or has */
+	bool is_leaving;
 	bool is_inner;	 /* in another PID namespace */
 	/* The program that it runs now: */
-	uint64_t since_ns;     /* when it was first seen, CLOCK_MONOTONIC */
+	/* when it was first seen, CLOCK_MONOTONIC */
+	uint64_t since_ns;
 	uint64_t begin_cpu_ns; /* CPU time of the process then */
 	uint64_t cpu_ns;       /* CPU time at the last check */
-	uint8_t claims;	       /* how often slots had been claimed by its pid when it began */
+	/* how often slots had been claimed by its pid when it began */
+	uint8_t claims;
 	char name[COMM_OR_EXE];
 };
 
@@ -110,16 +115,21 @@ struct uninjected {
 	dev_t arena_device;
 	ino_t arena_inode;
 	pid_t root, self;
-	uint64_t start_ticks; /* of the tracer: processes that are older are not of this run */
+	/* of the tracer: processes that are older are not of this run */
+	uint64_t start_ticks;
 	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
 	uint64_t now_ns;  /* when the round began */
-	uint64_t busy_ns; /* when a process was last seen that needs another check soon */
-	long newest_pid;     /* the kernel's newest pid when /proc was last read */
+	/* when a process was last seen that needs another check soon */
+	uint64_t busy_ns;
+	/* the kernel's newest pid when /proc was last read */
+	long newest_pid;
 	uint64_t listed_ns;  /* when /proc was last read */
-	int64_t saved_ns;    /* CPU time that reading /proc may take now */
+	/* CPU time that reading /proc may take now */
+	int64_t saved_ns;
 	uint64_t saved_at_ns; /* when saved_ns was last increased */
-	uint64_t due_ns; /* credit that did not make a whole sample yet */
+	/* credit that did not make a whole sample yet */
+	uint64_t due_ns;
 	struct {
 		int error;
 		uint64_t programs;
@@ -592,7 +602,8 @@ static void try_to_trace(struct tracer *tracer, struct uninjected_process *proce
 			process->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, process->begin_cpu_ns,
 			&message);
 	if (error == -ESRCH)
-		return; /* it has ended; its CPU time was read at the last check */
+		/* it has ended; its CPU time was read at the last check */
+		return;
 	process->state = error ? STATE_REFUSED : STATE_TRACED;
 	if (error)
 		count_reason(s, error, message.text);

@@ -32,7 +32,8 @@
 #define MUTEX_KINDS	 0x3ffu
 #define MUTEX_ROBUST	 0x10u
 #define RWLOCK_CONTENDED 3u
-#define MUSL_TYPES	 0x8fu /* type, and bits: robust, inheriting, shared */
+/* type, and bits: robust, inheriting, shared */
+#define MUSL_TYPES	 0x8fu
 #define MUSL_HAS_OWNER	 0x0fu
 #define THREADS_LIMIT	 (1u << 22) /* the kernel's PID_MAX_LIMIT */
 
