@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call is one single step. It ends with SIGTRAP, or with SIGSYS if the call was intercepted. If a
- * thread blocks or ignores one of these signals, the kernel resets its handler to deliver it. So
- * both are unblocked during calls, and no call is made in a process that ignores SIGTRAP. All other
- * signals are blocked, so that none is delivered before the step.
+ * A remote call is one single step of the stopped thread. The step ends with SIGTRAP, or with
+ * SIGSYS if the call was intercepted. If a thread blocks or ignores one of these signals, the
+ * kernel resets the handler to deliver it. So both signals are unblocked during a call, and no call
+ * is made in a process that ignores SIGTRAP. All other signals are blocked, so that none is
+ * delivered before the step.
  */
 #include "cli/outside/remote_call.h"
 
@@ -20,16 +21,19 @@
 
 #include "libprof/procfs.h"
 
-/* bytes below the stack pointer that functions may use */
+/* Bytes below the stack pointer that the interrupted function may use. */
 #define RED_ZONE    128u
-#define SIGSET_BYTES 8u	 /* of the kernel's sigset_t */
+#define SIGSET_BYTES 8u	 /* kernel's sigset_t */
 #define VDSO_BYTES  4096u
-/* how often to check that a thread that is waited for is alive */
+/* ns between two checks whether the thread that should stop is still alive. */
 #define CHECK_NS    2000000
-/* other stops that may come before the step's own */
+/* Give up after so many stops, if none of them is the end of the step. */
 #define STEPS_MAX   16u
 
-/* Offset of a system call instruction in the vDSO, the same in all processes; 0: there is none. */
+/*
+ * Returns the offset of a system call instruction in the vDSO, which is the same in all processes;
+ * 0 if the vDSO has none.
+ */
 static uintptr_t find_instruction(void)
 {
 	static const char bytes[] = ARCH_SYSCALL_INSTRUCTION;
@@ -67,7 +71,8 @@ static int set_blocked(pid_t tid, uint64_t blocked)
 }
 
 /*
- * Read a word of a stopped thread's memory. ptrace may do so even if the process is not dumpable.
+ * Read a word of a stopped thread's memory. Use ptrace(2), because it works even if the process is
+ * not dumpable.
  */
 static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 {
@@ -97,13 +102,16 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
 }
 
 /*
- * Is the thread in a restartable sequence (rseq(2))? The kernel restarts such a sequence if the
- * thread is interrupted in it. But it forgets about the sequence as soon as it sees the pc
- * elsewhere, as during a remote call; the thread would then continue in the middle of the sequence.
+ * Is the thread in a restartable sequence (rseq(2))? If so, no call may be made: normally the
+ * kernel restarts a sequence that was interrupted, but it forgets the sequence if it sees the pc
+ * outside, as in a remote call. The thread would then continue in the middle of the sequence.
  */
 static bool is_in_sequence(pid_t tid)
 {
-	/* The kernel's struct ptrace_rseq_configuration; the pointer is at 8 in struct rseq. */
+	/*
+	 * The kernel's struct ptrace_rseq_configuration. `pointer` points to a struct rseq, in
+	 * which the pointer to the current sequence is at offset 8.
+	 */
 	struct {
 		uint64_t pointer;
 		uint32_t bytes, signature, flags, pad;
@@ -143,9 +151,7 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1)));
 }
 
-/*
- * Is the stop with wait status @status the end of the step? If not, note in @call what it was.
- */
+/* Does wait status @status report the end of the step? If not, note in @call what it reports. */
 static bool is_step(struct remote_call *call, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -158,7 +164,10 @@ static bool is_step(struct remote_call *call, int status)
 	if (event)
 		return false;
 	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
-	/* This SIGSYS was sent because the call was intercepted. The program must not see it. */
+	/*
+	 * A SIGSYS with this si_code means that the call was intercepted. Do not pass it to the
+	 * program.
+	 */
 	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
 	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
@@ -167,9 +176,10 @@ static bool is_step(struct remote_call *call, int status)
 }
 
 /*
- * Wait until @tid has stopped. Returns 0, or -ESRCH if it has ended; its status is left for the
- * caller's own wait then. To wait for @tid alone could take forever: a main thread that has ended
- * reports no status until the tracer has waited for all other threads of the process.
+ * Wait until @tid has stopped. Returns 0, or -ESRCH if it has ended. In that case its wait status
+ * is left for the caller's waitpid(). Check every CHECK_NS whether the thread is alive, because
+ * waiting only for its status may take forever: a main thread that has ended reports no status
+ * until the tracer has waited for all other threads of the process.
  */
 static int wait_for_stop(pid_t tid)
 {
@@ -196,7 +206,7 @@ static int wait_for_stop(pid_t tid)
 	}
 }
 
-/* Let the thread run one instruction. Returns 0 or as remote_run(). */
+/* Let the thread run one instruction. Returns 0, or -errno as remote_run(). */
 static int step(struct remote_call *call)
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
@@ -232,7 +242,10 @@ int remote_end(struct remote_call *call)
 	remote_put(call, 0, call->kept, REMOTE_WORDS);
 	remote_set_registers(call->tid, call->regset);
 	set_blocked(call->tid, call->blocked);
-	/* The step has resumed the thread although its process was stopped: stop it again. */
+	/*
+	 * If the process was stopped during the call, the step resumed the thread nevertheless:
+	 * stop it again.
+	 */
 	if (call->has_stopped)
 		ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
 	return call->signal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In four parts: weights, samples in a stop, which threads to stop, and credit for CPU time that
- * is in no sample.
+ * Take samples of traced threads: records, the stack at a stop, the choice of threads to stop, and
+ * credit. Credit is a sample record with a weight and no stack, for CPU time that no sample covers.
  */
 #include "cli/outside/sample.h"
 
@@ -30,7 +30,7 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	cpu_timer_set_way(tracer, tracee, tracee->target->stops_why ? WAY_STOPS : WAY_WAITING);
 }
 
-/* Record @tracee's name before the first record with its number. */
+/* Record @tracee's name before its first sample. */
 static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_thread record = {.image = tracee->target->image,
@@ -58,7 +58,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 		tracer->totals.counts.dropped += record->weight;
 }
 
-/* Record @weight without a stack, and the credit from before @tracee had a timer. */
+/* Record @weight plus tracee->credit as a sample without a stack. */
 static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
 	struct record_sample record = {.kind = WIRE_KIND_CREDIT, .weight = weight + tracee->credit};
@@ -69,18 +69,18 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
-/* At least this many bytes of a stack are copied, */
+/* Least number of bytes of a stack that are copied. */
 #define STACK_BYTES_MIN (16u << 10)
-/* and this many more than the last walk read. */
+/* Copy this many bytes more than the last walk read. */
 #define STACK_BYTES_MORE (8u << 10)
-/* If walks read less, the copied size shrinks by 1/STACK_SHRINK at each sample. */
+/* If walks read less than is copied, reduce the copied size by 1/STACK_SHRINK at each sample. */
 #define STACK_SHRINK 64u
 
 struct stop {
 	uint64_t regset[REMOTE_REGSET_WORDS];
 	struct arch_registers registers;
 	size_t stack_bytes; /* in tracer->stack */
-	/* when the tracer saw it, CLOCK_MONOTONIC */
+	/* CLOCK_MONOTONIC ns at which the tracer noticed the stop. */
 	uint64_t since_ns;
 };
 
@@ -94,8 +94,8 @@ static int read_registers(const struct tracee *tracee, struct stop *stop)
 }
 
 /*
- * Copy as much of the stack as recent samples of the process needed, or less if its mapping ends
- * before that, as threads' stacks do.
+ * Copy as much of the stack as recent samples of the process needed. Copy less if the stack's
+ * mapping ends before, as it does for threads' stacks.
  */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
@@ -115,7 +115,7 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
-/* Do threads of @target stay stopped during the walk, see sample.h? */
+/* Do threads of @target stay stopped during the walk? sample.h says when this is needed. */
 static bool is_held(const struct target *target)
 {
 	return target->language || target->has_other_stacks;
@@ -130,8 +130,8 @@ static void resume_tracee(struct tracer *tracer, struct tracee *tracee, const st
 }
 
 /*
- * Adapt the number of bytes that are copied to what the last walk read: grow at once, shrink
- * slowly. All threads of @target share one size, because coroutines move between threads.
+ * Adapt the number of bytes to copy to the number that the last walk read: grow at once, shrink
+ * slowly. All threads of @target share one number, because coroutines move between threads.
  */
 static void learn_stack(struct target *target, const struct stop *stop, uintptr_t last_read)
 {
@@ -139,9 +139,12 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 	size_t kept = target->stack_bytes - target->stack_bytes / STACK_SHRINK;
 
 	if (used >= TRACER_STACK_BYTES)
-		return; /* an address on another stack */
+		return; /* on another stack */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		/* the walk needed more; how much is not known */
+		/*
+		 * The walk needed more bytes than were copied. It is not known how many, so double
+		 * the number.
+		 */
 		used *= 2;
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
@@ -150,7 +153,10 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 		target->stack_bytes = TRACER_STACK_BYTES;
 }
 
-/* Walk the stack of @tracee into tracer->frames, in the copy of it unless it @is_stopped. */
+/*
+ * Write the stack of @tracee to tracer->frames. If the thread @is_stopped, read its memory,
+ * otherwise the copy of its stack.
+ */
 static struct unwind_result walk_stack(
 	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_stopped)
 {
@@ -176,7 +182,10 @@ static struct unwind_result walk_stack(
 	} else {
 		learn_stack(tracee->target, stop, walk.last_read);
 	}
-	/* libunwind may do better: with a wrong register rule our walk ends at unmapped memory. */
+	/*
+	 * Try libunwind if our walk was lost or read unmapped memory, as after a wrong register
+	 * rule.
+	 */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
 	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
@@ -187,7 +196,9 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/* Walk the stack of @tracee into tracer->frames. Resume it before the walk if that is possible. */
+/*
+ * Write the stack of @tracee to tracer->frames and resume the thread, before the walk if possible.
+ */
 static struct unwind_result walk_and_resume(struct tracer *tracer, struct tracee *tracee,
 	const struct stop *stop, int request, int signal)
 {
@@ -202,7 +213,7 @@ static struct unwind_result walk_and_resume(struct tracer *tracer, struct tracee
 	return result;
 }
 
-/* Record a sample of @weight with the stack in tracer->frames. */
+/* Record a sample of @weight with the stack in tracer->frames. @stack is the walk's result. */
 static void put_stack(
 	struct tracer *tracer, struct tracee *tracee, struct unwind_result stack, uint32_t weight)
 {
@@ -238,9 +249,9 @@ void sample_early(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * Record a sample with the stack that sample_early() kept. It gets the part of @weight that is due
- * to CPU time before that moment, and not the time in a signal handler that blocks the timer's
- * signal. Returns the weight of the sample.
+ * Record a sample with the stack that sample_early() kept. The sample gets only the part of @weight
+ * for CPU time before that stack was read, because later the thread may have been in a signal
+ * handler that blocks the timer's signal. Returns the weight of the sample.
  */
 static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
@@ -257,13 +268,16 @@ static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t
 	return weight;
 }
 
-/* Count @expired periods of @tracee. Returns the weight of its sample. */
+/* Add @expired periods to the counted CPU time of @tracee. Returns the weight of its sample. */
 static uint32_t count_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired)
 {
 	uint64_t counted_ns = expired * tracer->period_ns;
 
 	if (tracee->way == WAY_STOPS) {
-		/* While the thread blocked the signal, stops counted a part of this time. */
+		/*
+		 * While the thread blocked the timer's signal, samples by stops counted a part of
+		 * this time. So count what is left.
+		 */
 		tracee->is_blocking = false;
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 		return tracees_count(tracee, tracer->period_ns);
@@ -297,12 +311,15 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 }
 
 /*
- * The stack of a process's first stop stands for at most this much CPU time before the stop. For
- * longer times the thread was probably elsewhere.
+ * If a thread used more CPU time than this before the first stop of its process, do not count this
+ * time on the stack of that stop, because the thread was probably elsewhere.
  */
 #define LATELY_NS (150 * NS_PER_MS)
 
-/* Returns the weight of a sample of @tracee, which was asked to stop; 0: credit its CPU time. */
+/*
+ * Returns the weight of the sample of @tracee, which was asked to stop; 0 if its CPU time must be
+ * counted as credit, without a stack.
+ */
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
 	if (tracee->way == WAY_WAITING &&
@@ -313,9 +330,9 @@ static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * If a stop interrupted the system call that @tracee is in, have the kernel restart it if that is
- * safe: replace EINTR by the kernel's own "restart unless a handler runs", for calls that have done
- * nothing yet.
+ * If this stop interrupted a system call of @tracee, make the kernel restart the call if that is
+ * safe. Calls that have done nothing yet return EINTR: replace it by the kernel's own code for
+ * "restart unless a handler runs".
  */
 static void restart_call(const struct tracee *tracee, struct stop *stop)
 {
@@ -358,26 +375,29 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 /* ---- which threads to stop ------------------------------------------------------------------- */
 
 /*
- * /proc gives CPU time in the kernel in ticks of 10 ms. A thread that used this much CPU time
+ * /proc counts CPU time in the kernel in ticks of 10 ms. So a thread that used this much CPU time
  * without a kernel tick is not in a long system call.
  */
 #define USER_NS (12 * NS_PER_MS)
-/* A thread that used this much CPU time is stopped even if it was never found in user mode. */
+/* Stop a thread that used this much CPU time even if it was never found in user mode. */
 #define PATIENCE_NS (250 * NS_PER_MS)
-/* If a thread of the process has stopped this recently, another stop by itself is expected. */
+/*
+ * If a thread of the process has stopped within this time, ask no other thread of it to stop: a
+ * further stop by itself is likely.
+ */
 #define SOON_NS (100 * NS_PER_MS)
 
-/* Stop @tracee wherever it is, which may cut its system call short. */
+/* Ask @tracee to stop at once. This may cut its system call short. */
 static void request_stop(struct tracee *tracee)
 {
-	/* PTRACE_INTERRUPT fails for a thread that is about to end. */
+	/* PTRACE_INTERRUPT fails if the thread is about to end. */
 	if (tracee->is_asked || ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		return;
 	tracee->is_asked = true;
 	tracee->target->sampled_ns = clock_now_ns();
 }
 
-/* Did @tracee use its last USER_NS of CPU time in user mode, according to the kernel's ticks? */
+/* Was @tracee in user mode during its last USER_NS of CPU time, according to the kernel's ticks? */
 static bool is_in_user_mode(struct tracee *tracee)
 {
 	uint64_t kernel_ticks = tracee->seen.kernel_ticks;
@@ -400,7 +420,7 @@ static bool sleeps_restartably(const struct tracee *tracee)
 	return !error && arch_is_restarted(call.number);
 }
 
-/* Stop @tracee so that timers can be made for its process? */
+/* Should @tracee be stopped, so that timers can be made for its process? */
 static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 {
 	bool is_due = tracee->used.cpu_ns - tracee->counted_ns >= PATIENCE_NS;
@@ -413,8 +433,8 @@ static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 }
 
 /*
- * Stop @tracee, which can have no timer, for a sample? Yes if it is running, has used a period of
- * CPU time, and was in user mode since the last sample.
+ * Should @tracee, which can have no timer, be stopped for a sample? Yes if it is running, has used
+ * a period of CPU time, and was in user mode since the last sample.
  */
 static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 {
@@ -442,10 +462,13 @@ static void check_thread(struct tracer *tracer, struct tracee *tracee, uint64_t 
 		request_stop(tracee);
 }
 
-/* CPU time that may be missing from samples for a while, because timers have not expired yet. */
+/* Ignore this much CPU time without samples, because timers may not have expired yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
-/* Is CPU time of @tracee missing from samples while it blocks the timers' signal? */
+/*
+ * Does @tracee block the timers' signal now, and did it use more than @limit_ns of CPU time that is
+ * not in samples?
+ */
 static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 {
 	struct procfs_status status;
@@ -456,9 +479,10 @@ static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 }
 
 /*
- * If CPU time of @target is missing from samples, find threads that block the timers' signal by a
- * raw system call. They are sampled by stops until they unblock it. glibc blocks all signals for a
- * moment when it creates threads and processes, so two checks have to agree.
+ * If CPU time of @target is missing from samples, find its threads that block the timers' signal by
+ * a raw system call. Sample such threads by stops until they unblock the signal. Do so only if two
+ * checks find the signal blocked, because glibc blocks all signals for a moment when it creates
+ * threads and processes.
  */
 static void check_timers(struct tracer *tracer, struct target *target)
 {
@@ -523,8 +547,8 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		return;
 	/*
 	 * The samples of a thread may weigh less than its CPU time, or more, because its first
-	 * period is shorter. The differences of all threads are added up, so that the sum of
-	 * weights is right even if many threads end early.
+	 * period is shorter. Add up the differences of all threads, so that the sum of weights is
+	 * right even if many threads end before their first sample.
 	 */
 	remaining_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
 	tracee->counted_ns += (uint64_t)remaining_ns;
@@ -540,7 +564,10 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		put_credit(tracer, tracee, weight);
 		return;
 	}
-	/* A kernel worker needs no stack: what it did is known. */
+	/*
+	 * For a kernel worker, record a CPU sample with one frame, because its work is known
+	 * without a stack.
+	 */
 	worker.weight = weight;
 	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
 	if (weight)

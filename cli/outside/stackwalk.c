@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinding core from outside. Call-frame information is read from a copy of the file's,
- * because reading a mapped file that was truncated would raise SIGBUS. The core uses addresses in
- * the target, so walk_pointer() translates them into the copy of the current module.
+ * Run the unwinding core on another process. Call-frame information is read from a copy of the
+ * file's, because reading a mapped file that was truncated would raise SIGBUS. The core uses
+ * addresses in the target, so walk_pointer() translates them to addresses in the copy of the
+ * current module.
  *
- * If the core does not reach the outermost frame, nongnu libunwind tries; its result counts only if
- * it does. libunwind executes all call-frame instructions but caches nothing, so it is slower. It
- * uses accessors of this file, because those of libunwind-ptrace make a system call for every word
- * and find no call-frame information in static programs.
+ * If the core does not reach the outermost frame, nongnu libunwind tries. Its result is used only
+ * if libunwind reaches the outermost frame. libunwind executes all call-frame instructions but
+ * caches nothing, so it is slower. It gets the accessors of this file, because those of
+ * libunwind-ptrace make a system call for every word and find no call-frame information in static
+ * programs.
  */
 #include "cli/outside/stackwalk.h"
 
@@ -20,21 +22,23 @@
 #include "cli/outside/target_language.h"
 #include "libprof/unwind/dwarf.h"
 
-/* Maximum bytes of the stack that start code uses before it calls main(). */
+/* The start code of a program uses at most this many bytes of the stack before it calls main(). */
 #define START_BYTES 512u
 
-/* The current walk and module. They are static, because UNWIND_CFI_POINTER has no context. */
+/*
+ * The current walk and module. They are static because UNWIND_CFI_POINTER has no context parameter.
+ */
 static struct {
 	struct stackwalk *walk;
-	/* of @copy's contents, as addresses in the target */
+	/* Addresses in the target between which the bytes lie that are in `copy`. */
 	uintptr_t start, end;
 	const char *copy;
 } current;
 
 /*
- * Translate an address in the target. The core has checked that call-frame information is wholly
- * within the copy. Any other address is code that the core reads to recognise a signal trampoline;
- * if it cannot be read, the word is 0, which is no trampoline.
+ * Translate an address in the target to an address of flamerun. The core has checked that
+ * call-frame information is wholly inside the copy. Any other address is code that the core reads
+ * to recognize a signal trampoline: read its word. If that fails, return 0, which is no trampoline.
  */
 static inline const void *walk_pointer(uintptr_t address)
 {
@@ -49,13 +53,14 @@ static inline const void *walk_pointer(uintptr_t address)
 
 #define UNWIND_CFI_POINTER(address) walk_pointer(address)
 
-/* If two successive reads of a walk are this many bytes apart, the second is on another stack. */
+/* If two successive reads of a walk are so many bytes apart, the second is on another stack. */
 #define FRAME_BYTES 4096u
 
 /*
- * Note if a walk over a copied stack continues on another stack, for example because Go's runtime
- * has switched from a goroutine's stack to its own. The other stack is not in the copy and may have
- * changed, so all further walks in this process are done while the thread is stopped.
+ * If a walk over a copied stack continues on another stack, set has_other_stacks. This happens if,
+ * for example, Go's runtime has switched from a goroutine's stack to its own. The other stack is
+ * not in the copy and may have changed, so the flag makes all further walks in this process happen
+ * while the thread is stopped.
  */
 static void note_other_stack(const struct stackwalk *walk, uintptr_t address)
 {
@@ -78,7 +83,10 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 	return memory_word(walk->memory, address, value);
 }
 
-/* May @pc be in code that was mapped since the mappings were read? Asked once in a walk. */
+/*
+ * May @pc be in code that was mapped after the mappings were read? True at most once in a walk,
+ * because the caller then reads the mappings again.
+ */
 static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping = maps_find(&walk->target->maps, pc);
@@ -88,7 +96,7 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 
 /*
  * Find the module of @pc by target_find(). If @pc is in no known mapping, read the mappings again,
- * once in a walk. Returns 0 or -ENOENT.
+ * but only once in a walk. Returns 0 or -ENOENT.
  */
 static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
@@ -136,9 +144,10 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 #define WORDS_LOOKED_AT 64u
 
 /*
- * Search the words at @sp for return addresses in modules with a runtime, because walks that begin
- * in generated code may reach no module. If a runtime is found, walk_known() repeats the walk. Only
- * calls 0, 1, 2, 4, 8, ... search, to bound the cost (cf. libprof/sampler/handler.c).
+ * Search the words at @sp for return addresses into modules with a runtime. This is needed because
+ * a walk that begins in generated code may reach no module. If a runtime is found, walk_known()
+ * repeats the walk. Only calls 0, 1, 2, 4, 8 and so on search, to limit the cost (cf.
+ * libprof/sampler/handler.c).
  */
 static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 {
@@ -156,8 +165,8 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 static inline int ask_language(struct stackwalk *walk, struct unwind_activation *at)
 {
 	/*
-	 * A walk over a copied stack reads no language frames, but it searches for a runtime, so
-	 * that later walks are done while the thread is stopped.
+	 * A walk over a copied stack reads no language frames. Nevertheless search for a runtime,
+	 * so that later walks happen while the thread is stopped.
 	 */
 	if (!walk->target->language && at->question == UNWIND_GENERATED)
 		find_modules_nearby(walk, at->sp);
@@ -177,7 +186,10 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/* Repeat the walk that found the runtime: frames before that could not be read. */
+	/*
+	 * Repeat the walk if it found the runtime, because generated frames before that could not
+	 * be read.
+	 */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;
@@ -205,7 +217,10 @@ struct unwind_result stackwalk_run(
 	uintptr_t top = walk->target->stack_top;
 	struct unwind_result result = walk_known(walk, registers, ~0ULL, frames);
 
-	/* In musl, the code that calls main() has no call-frame information. */
+	/*
+	 * The walk ended just below the stack's top: in musl, the code that calls main() has no
+	 * call-frame information. So the stack is complete.
+	 */
 	if (result.end == WIRE_END_LOST && walk->last_read < top &&
 		top - walk->last_read <= START_BYTES)
 		result.end = WIRE_END_ROOT;
@@ -214,7 +229,7 @@ struct unwind_result stackwalk_run(
 
 /* ---- libunwind ------------------------------------------------------------------------------- */
 
-/* libunwind exports this function but declares it in no header. */
+/* libunwind exports this function, but declares it in no header. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
 	unw_dyn_info_t *table, unw_proc_info_t *info, int need_unwind_info, void *context);
 
@@ -223,7 +238,7 @@ struct context {
 	const struct arch_registers *registers;
 };
 
-/* .eh_frame_hdr with the encodings that linkers write. */
+/* The head of .eh_frame_hdr, with the encodings that linkers write. */
 struct header {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame_offset;
@@ -234,7 +249,7 @@ static int read_word(struct stackwalk *walk, uintptr_t address, uintptr_t *value
 {
 	struct target *target = walk->target;
 
-	/* Read call-frame information from the copy: it may not be mapped in the target. */
+	/* Read call-frame information from the copy, because it may not be mapped in the target. */
 	for (unsigned i = 0; i < target->range_count; i++) {
 		const struct target_range *range = &target->ranges[i];
 		const struct object *object = range->object;
@@ -298,7 +313,7 @@ static int access_memory(
 	return 0;
 }
 
-/* libunwind uses DWARF's register numbers. */
+/* Read register @reg. libunwind uses DWARF's register numbers, as arch_registers does. */
 static int access_register(
 	unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write, void *argument)
 {
@@ -331,7 +346,10 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 	return -UNW_ENOINFO;
 }
 
-/* Set *@frame to the WIRE_FRAME of @ip. Returns 0, or -ENOENT if @ip is in no module. */
+/*
+ * Set *@frame to the WIRE_FRAME of @ip. Unless @is_exact, @ip is a return address, so use the
+ * address before it. Returns 0, or -ENOENT if it is in no module.
+ */
 static int put_frame(struct stackwalk *walk, uintptr_t ip, bool is_exact, uint64_t *frame)
 {
 	uintptr_t pc = ip - !is_exact;
@@ -366,7 +384,10 @@ struct unwind_result fallback_run(
 
 	if (!space) {
 		space = unw_create_addr_space(&accessors, 0);
-		/* The cache would mix targets, because its keys do not contain the process. */
+		/*
+		 * Turn off libunwind's cache: it would mix targets, because its keys do not contain
+		 * the process.
+		 */
 		if (space)
 			unw_set_caching_policy(space, UNW_CACHE_NONE);
 	}

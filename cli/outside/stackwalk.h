@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walk the stack of a thread of another process, by the unwinding core of the handler
- * (libprof/unwind/unwind_core.h) with memory and modules read from outside.
+ * Walk the stack of a thread of another process. This is the unwinding core of the signal handler
+ * (libprof/unwind/unwind_core.h) with memory and modules of the other process.
  *
  * Context: one thread.
  */
@@ -20,31 +20,34 @@
 struct stackwalk {
 	struct target *target;
 	struct target_shared *shared;
-	struct memory *memory;	  /* memory_begin() done */
-	/* the mappings were read during this walk */
+	struct memory *memory;	  /* after memory_begin() */
+	/* The mappings were read again during this walk. */
 	bool is_remapped;
-	/* address of the last read of the stack */
+	/* The address from which the walk last read. */
 	uintptr_t last_read;
-	bool is_native;		  /* do not read language frames */
-	/* of language frames; the caller sets ->thread and ->known */
+	bool is_native;		  /* no language frames */
+	/* State for language frames. The caller sets runs.thread and runs.known. */
 	struct runtime_walk runs;
 };
 
-/* Walk from @registers. @frames gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH. */
+/*
+ * Walk from @registers. Write WIRE_FRAMEs to @frames, innermost first; it needs room for
+ * WIRE_MAX_DEPTH.
+ */
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
 
 /*
- * Walk a thread that sleeps and is not stopped. Only @pc and @sp are known, from
- * /proc/PID/task/TID/syscall. If a frame needs another register, the stack ends with WIRE_END_LOST.
- * The caller must check afterwards that the thread has not run meanwhile.
+ * Walk a thread that sleeps but is not stopped. @pc and @sp are from /proc/PID/task/TID/syscall;
+ * other registers are unknown. If a frame needs another register, the stack ends with
+ * WIRE_END_LOST. The caller must check afterwards that the thread did not run during the walk.
  */
 struct unwind_result stackwalk_asleep(
 	struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uint64_t *frames);
 
 /*
- * Walk from @registers by libunwind. Returns .frames 0 if the walk does not reach the outermost
- * frame, or has a frame in no module. Parameters as of stackwalk_run().
+ * Walk from @registers by libunwind, with parameters as of stackwalk_run(). Returns .frames 0 if
+ * the walk does not reach the outermost frame, or if a frame is in no module.
  */
 struct unwind_result fallback_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes ranges of a target's mappings, and records of ranges when an address in them is first
- * looked up. Tracees are in a chained hash table.
+ * Turn a target's code mappings into ranges with their objects. Record a range as a module when an
+ * address in it is first looked up. Keep tracees in a chained hash table.
  */
 #include "cli/outside/target.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* highest descriptor: limits of 1024 are common */
+/* Keep files open only if their descriptors are below this, because limits of 1024 are common. */
 #define KEPT_MAX 768
 
 static unsigned bucket_of(pid_t tid)
@@ -72,7 +72,7 @@ uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns)
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
-/* The file is opened when it is first read, and stays open unless many files are open. */
+/* Open the file at the first read. Keep it open unless many files are open. */
 int tracees_read_stat(struct tracee *tracee)
 {
 	int error;
@@ -160,7 +160,7 @@ void target_free(struct target *target)
 	free(target);
 }
 
-/* Copy the end of @name if it is too long, because the end of a path says more than its start. */
+/* Copy @name, or its end if it is too long, because the end of a path says more than its start. */
 static void copy_name(char *out, size_t room, const char *name)
 {
 	size_t bytes = strlen(name);
@@ -205,7 +205,10 @@ void target_announce(
 	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
-/* Find the mapping of the first byte of the file of list[index]: the last one before it. */
+/*
+ * Find the mapping of the first byte of the file of list[index]: the nearest one at or before it
+ * that has file offset 0.
+ */
 static const struct mapping *first_mapping_of(const struct maps *maps, unsigned index)
 {
 	const struct mapping *mapping = &maps->list[index];
@@ -240,8 +243,8 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 }
 
 /*
- * Find the language runtime in the module of @range. While the process loads it, it may not be
- * initialised yet; then the search is repeated at calls 1, 2, 4, 8, and so on.
+ * Find the language runtime in the module of @range. A runtime may not be initialized yet while the
+ * process loads it. In that case, search again at calls 1, 2, 4, 8 and so on.
  */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {
@@ -261,13 +264,13 @@ static uint32_t find_runtime(struct target *target, struct target_range *range)
 	return range->runtime;
 }
 
-/* Record the jitdump file that @target has mapped, once; see mappings_update(). */
+/* Record the jitdump file that @target has mapped, once, as mappings_update() does. */
 static void announce_dump(struct target *target, struct target_shared *shared)
 {
 	struct record_module record = {
 		.image = target->image,
 		.time_ns = clock_now_ns(),
-		/* In a process with the library, the collector gives out the highest numbers. */
+		/* In a process with the library, the collector uses the highest module numbers. */
 		.number = target->first_module ? target->first_module : WIRE_MODULE_MAX,
 		.flags = WIRE_MODULE_MAPPED,
 	};
@@ -310,7 +313,7 @@ void target_remap(struct target *target, struct target_shared *shared)
 	announce_dump(target, shared);
 }
 
-/* Is @object libflameprof? Its wrappers are left out of the stacks. */
+/* Is @object libflameprof? Its frames are left out of the stacks. */
 static bool is_ours(const struct object *object)
 {
 	const char *slash = strrchr(object->path, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions are in a hash table with open addressing, by identity. If the functions that a walk
- * added have to be removed, they are removed in reverse order, so no other entry has to move.
+ * Keep the functions in a hash table with open addressing, by identity. To remove the functions
+ * that a walk added, remove them in reverse order: so no other function has to move in the table.
  */
 #include "cli/outside/target_language.h"
 
@@ -13,13 +13,13 @@
 #include "cli/clock.h"
 
 #define RUNTIMES_MAX  4u
-/* a power of two; filled to three quarters */
+/* Size of the hash table. At most three quarters are used. */
 #define FUNCTIONS_MAX 65536u
 #define STATES_MAX    1024u
 
 struct function {
-	uint64_t identity; /* 0: the entry is free */
-	/* its number, as record_function.space */
+	uint64_t identity; /* 0: free */
+	/* The function's number in frames, as in record_function.space. */
 	uint64_t space;
 	uint32_t first_line;
 };
@@ -27,22 +27,22 @@ struct function {
 struct target_language {
 	struct runtime runtimes[RUNTIMES_MAX];
 	uint32_t runtime_count;
-	/* the first that generates code, or NULL */
+	/* The first runtime that generates code, or NULL. */
 	const struct runtime *generator;
 	struct runtime_cache cache;
 	struct runtime_room room;
-	struct target_shared *shared; /* of the current walk, borrowed */
+	struct target_shared *shared; /* current walk's, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
-	/* how many function numbers were assigned */
+	/* Number of function numbers that were assigned. */
 	uint64_t numbers;
-	/* indices of functions[] that the last walk filled */
+	/* Indices in functions[] that the last walk filled. */
 	uint32_t added[WIRE_MAX_DEPTH];
 	uint32_t added_count;
 	struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
 	uint32_t walks;
-	const struct runtime *listed;		 /* the runtime of @states, or NULL */
-	struct runtime_state states[STATES_MAX]; /* its threads, sorted by tid */
+	const struct runtime *listed;		 /* of `states`, or NULL */
+	struct runtime_state states[STATES_MAX]; /* sorted by tid */
 	unsigned state_count;
 };
 
@@ -83,7 +83,10 @@ void target_language_free(struct target_language *language)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Returns the index of @identity or of the free entry for it; FUNCTIONS_MAX if there is no room. */
+/*
+ * Returns the index in functions[] that has @identity, or a free index for it. Returns
+ * FUNCTIONS_MAX if there is no room.
+ */
 static uint32_t find_function(const struct target_language *language, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(identity % FUNCTIONS_MAX);
@@ -97,7 +100,7 @@ static uint32_t find_function(const struct target_language *language, uint64_t i
 	return at;
 }
 
-/* Record @frame's function. Returns its record_function.space, or 0 if it was not recorded. */
+/* Record the function of @frame. Returns its record_function.space, or 0 if it was not recorded. */
 static uint64_t announce(
 	const struct target *target, struct runtime_walk *runs, struct runtime_frame *frame)
 {
@@ -168,8 +171,9 @@ static uintptr_t find_listed(const struct target_language *language, uint32_t ti
 }
 
 /*
- * Returns the address of the runtime's state for the walked thread, or 0. The states of all threads
- * are listed at once, because otherwise runtime_walk_frames() searches all of them for each thread.
+ * Returns the address of the runtime's state for the walked thread, or 0. List the states of all
+ * threads at once, because otherwise runtime_walk_frames() would search all of them for each
+ * thread.
  */
 static uintptr_t find_state(
 	struct target_language *language, struct runtime_walk *runs, const struct runtime *runtime)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read language frames (libprof/runtime/runtime_walk.h) of a target's threads that are stopped or
- * asleep, and assign numbers to their functions for the records in the pipe.
+ * Read language frames (libprof/runtime/runtime_walk.h) of a target's threads, which are stopped or
+ * asleep. Assign numbers to functions for the records in the pipe.
  *
  * Context: one thread.
  */
@@ -14,28 +14,32 @@
 #include "libprof/runtime/runtime_walk.h"
 
 /*
- * Find the runtime in @target's @module, and set target->language if there is one. Returns its
- * number, from 1; 0 if it has no frames that can be read; or -EAGAIN if this is not known yet.
+ * Find the runtime in @target's @module, and set target->language if there is one. Returns the
+ * runtime's number, from 1; 0 if the module has no frames that can be read; or -EAGAIN if this is
+ * not known yet.
  */
 int target_language_find(struct target *target, const struct runtime_module *module);
 
 /*
- * Begin a walk of a thread of @target at @pc. The caller has set runs->thread and ->known. @runs
- * borrows @target until the end of the walk.
+ * Begin a walk of a thread of @target at @pc. The caller has set runs->thread and runs->known.
+ * @runs borrows @target until the walk has ended.
  */
 void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc);
 
-/* Did this walk find the runtime that generates code? Then repeat it. True once in a process. */
+/*
+ * Did this walk find the runtime that generates code? If so, repeat the walk. True at most once per
+ * process.
+ */
 bool target_language_has_come(const struct runtime_walk *runs, const struct target *target);
 
-/* Answer UNWIND_RUN (libprof/unwind/unwind_core.h) in this walk. */
+/* Implement UNWIND_RUN (libprof/unwind/unwind_core.h) for this walk. */
 unsigned target_language_run(struct runtime_walk *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 
 /*
- * Forget the functions that the last walk added, because the thread ran during the walk and their
- * names may have been misread.
+ * Forget the functions that the last walk added. Call this if the thread ran during the walk,
+ * because the names may have been misread.
  */
 void target_language_withdraw(struct target *target);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that waits.h calls, by ptrace-free reading of another process's memory.
+ * Implement the functions that waits.h calls. They read another process's memory without ptrace(2).
  */
 #include "cli/outside/target_waits.h"
 
@@ -19,8 +19,8 @@
 
 #define FILES_MAX 512u
 /*
- * CPU time of a round for finding threads in languages' runtimes. The stacks of threads that were
- * not found within it stay native.
+ * CPU time in ns that a round may use to find threads in languages' runtimes. If a thread is not
+ * found in this time, its stack gets no language frames.
  */
 #define SEARCH_NS 2000000u
 
@@ -30,9 +30,9 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
-	/* walks whose language frames were left out as inconsistent */
+	/* Number of walks whose language frames were inconsistent and were left out. */
 	uint64_t kept_native;
-	bool is_kept_native;  /* the last walk was one of these */
+	bool is_kept_native;  /* as the last walk */
 };
 
 static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
@@ -42,7 +42,7 @@ static int put(struct target_waits *waits, enum record_type type, void *head, si
 		waits->config.shared->pipe_writer, type, head, head_bytes, tail, tail_bytes);
 }
 
-/* CPU time of @process in ns: if it has not changed, no thread of it has run. */
+/* Returns the CPU time of @process in ns. If it has not changed, none of its threads has run. */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
 	(void)context;
@@ -121,7 +121,10 @@ static pid_t lock_owner(
 	return wait_lock_read(lock, process->pid);
 }
 
-/* Keep the first reason. It is determined at once, because it may be another one later. */
+/*
+ * Keep the first reason for a failed read. Find the reason now, because it may be another one
+ * later.
+ */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	struct target_waits *waits = context;
@@ -133,7 +136,10 @@ static void refused(void *context, const struct wait_process *process, int error
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
-/* The id of thread @tid in its process's own PID namespace; 0: unknown, as for an ended thread. */
+/*
+ * Returns the id of thread @tid in its process's own PID namespace; 0 if unknown, as for an ended
+ * thread.
+ */
 static uint32_t inner_tid(const struct wait_process *process, pid_t tid)
 {
 	const struct target *target = process->target;
