@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracing process: its loop of commands, ticks and stops, and the events that the kernel
- * reports: signals, execs, new threads and processes, and ends. Everything but the tracer's own
- * stops proceeds as without a tracer. Source of the wait statuses: ptrace(2).
+ * The tracing process: its loop, and the events that the kernel reports: signals, execs, new
+ * threads and processes, and ends. Apart from the stops that the tracer makes, all events have the
+ * effect that they have without a tracer. Source of the wait statuses: ptrace(2).
  *
- * The loop runs in a thread, whose end detaches all tracees at once. The remaining records are
- * written after that, when a full pipe does not hold up any target.
+ * The loop runs in a thread of its own. When this thread ends, the kernel detaches all tracees at
+ * once. The last records are flushed to the pipe after that, so a full pipe holds up no target.
  */
 #include "cli/outside/tracer.h"
 
@@ -35,19 +35,19 @@
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
-/* How often threads without a timer, mappings, and the number of threads are checked. */
+/* Intervals of checking threads without a timer, of reading mappings, and of counting threads. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
 /*
- * At the end, the timers of a process are deleted when one of its threads stops for a sample. If no
- * thread does so for this long, the timers stay.
+ * When sampling ends, a process's timers are deleted at the next stop of one of its threads for a
+ * sample. If no thread stops within this time, the timers stay.
  */
 #define LEAVE_NS (250 * NS_PER_MS)
 
 /* ---- events of tracees ----------------------------------------------------------------------- */
 
-/* Remove @target, of which no thread is traced any more. */
+/* Remove @target when none of its threads is traced any more. */
 static void remove_target(struct tracer *tracer, struct target *target)
 {
 	if (tracer->uninjected)
@@ -55,7 +55,10 @@ static void remove_target(struct tracer *tracer, struct target *target)
 	attach_remove_target(tracer, target);
 }
 
-/* Detach @tracee, which is stopped, delivering @signal or 0. Remove its target with the last. */
+/*
+ * Detach the stopped @tracee, which gets @signal unless it is 0. Remove its target if this was its
+ * last traced thread.
+ */
 static void detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	struct target *target = tracee->target;
@@ -67,11 +70,14 @@ static void detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 
 static void resume(pid_t tid, int request, int signal)
 {
-	/* This fails if the thread was killed meanwhile, which a later wait status reports. */
+	/* This fails if the thread was killed meanwhile. A later wait status reports that. */
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
 }
 
-/* @tid is a zombie, not yet reaped: its clocks can still be read. */
+/*
+ * Record the CPU time of @tid, which has ended but is not reaped yet, so its clocks can still be
+ * read.
+ */
 static void on_zombie(struct tracer *tracer, pid_t tid)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
@@ -109,8 +115,8 @@ static bool is_job_control(int signal)
 }
 
 /*
- * @tracee has stopped because the tracer asked for it, because it is new, or because its process
- * was stopped; then it stays stopped.
+ * Handle a stop of @tracee that the tracer asked for, the first stop of a new thread, or a stop of
+ * the whole process. If the process was stopped by a job-control signal, @tracee stays stopped.
  */
 static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
@@ -128,8 +134,9 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * A process has exec'd. If it was found as an uninjected program it is detached, because the new
- * program may have the library; if not, it is found again. Otherwise its new image is sampled.
+ * Handle the exec of a process. If the process was attached to because it was an uninjected program
+ * (one without the library), detach it, because the new program may have the library. If not,
+ * uninjected.c will find it again. Otherwise, sample its new image.
  */
 static void on_exec(struct tracer *tracer, pid_t tid)
 {
@@ -151,19 +158,23 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 		attach_next_image(tracer, target, tid);
 	}
 	/*
-	 * Timers are made when the exec call ends: at this stop the kernel would still overwrite a
-	 * register with the call's result. For a detached thread this fails, which is fine.
+	 * Stop the thread again at the end of the exec call, to make timers: at the present stop
+	 * the kernel would still overwrite a register with the call's result. For a detached thread
+	 * this fails, which is fine.
 	 */
 	resume(tid, tracees_find(&tracer->tracees, tid) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
 
-/* The end of an exec. */
+/* The exec call has ended: make the timers. */
 static void on_executed(struct tracer *tracer, struct tracee *tracee)
 {
 	resume(tracee->tid, PTRACE_CONT, cpu_timers_make(tracer, tracee));
 }
 
-/* Delete the timers of @tracee's process, once. Returns a signal to resume @tracee with, or 0. */
+/*
+ * Delete the timers of @tracee's process, unless that was done. Returns the signal with which to
+ * resume @tracee, or 0.
+ */
 static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
 	bool is_first = !tracee->target->is_left;
@@ -173,8 +184,8 @@ static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * Detach @tracee, because the library samples its process from now on. Timers are deleted only at a
- * stop for a timer: at other stops, for example in a fork, the thread may not be able to make
+ * Detach @tracee, because the library now samples its process. Delete timers only at a stop for a
+ * timer, because at other stops, for example in a fork, the thread may not be able to make remote
  * calls.
  */
 static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int status)
@@ -187,7 +198,7 @@ static void leave_to_library(struct tracer *tracer, struct tracee *tracee, int s
 	detach_thread(tracer, tracee, signal);
 }
 
-/* A CPU timer has stopped @tracee. */
+/* Handle a stop of @tracee by a CPU timer. */
 static void on_expired(
 	struct tracer *tracer, struct tracee *tracee, const struct cpu_timer_expiry *expiry)
 {
@@ -222,7 +233,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		on_stop(tracer, tracee, WSTOPSIG(status));
 		return;
 	}
-	/* Any stop replaces the one that was asked for. Source: Linux kernel/signal.c. */
+	/* Any stop replaces the stop that the tracer asked for. Source: Linux kernel/signal.c. */
 	tracee->is_asked = false;
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
@@ -268,7 +279,7 @@ static void run_command(struct tracer *tracer)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* flamerun has ended or closed its socket. */
+	/* If recv() failed, flamerun has ended or closed its end of the socket: finish. */
 	if (got != sizeof(command))
 		command.kind = COMMAND_FINISH;
 	if (command.kind == COMMAND_FINISH) {
@@ -281,7 +292,7 @@ static void run_command(struct tracer *tracer)
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
-/* Write the last records, after sampling. */
+/* Write the last records when sampling has ended. */
 static void put_final_records(struct tracer *tracer)
 {
 	struct tracee *tracee = NULL;
@@ -311,7 +322,7 @@ static void put_final_records(struct tracer *tracer)
 	pipe_writer_put(tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
 }
 
-/* Sleep until @tick_ns, a stop or a command. */
+/* Sleep until @tick_ns, or until a stop or a command arrives. */
 static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -325,7 +336,10 @@ static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 		;
 }
 
-/* Run the periodic checks that are due. Returns when to call again (CLOCK_MONOTONIC). */
+/*
+ * Run the periodic checks of samples that are due. Returns the CLOCK_MONOTONIC ns of the next
+ * check.
+ */
 static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -343,7 +357,10 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 	return *tick_ns;
 }
 
-/* As sample_due(), with the rounds of waits. */
+/*
+ * Run the checks of samples and of waits that are due. Returns the CLOCK_MONOTONIC ns of the next
+ * check.
+ */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), check_ns;
@@ -354,7 +371,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 	return check_ns < next_ns ? check_ns : next_ns;
 }
 
-/* Read new mappings, and attach to new threads if their number has grown. */
+/* Read new mappings, and attach to new threads if the number of threads has grown. */
 static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -372,7 +389,7 @@ static void scan_targets(struct tracer *tracer)
 	}
 }
 
-/* Have all processes that run deleted their timers, or has it taken too long? */
+/* Have all active processes deleted their timers, or has waiting for that taken too long? */
 static bool has_left_all(const struct tracer *tracer)
 {
 	const struct target *target = tracer->targets;
@@ -395,7 +412,7 @@ static void *run_tracer(void *argument)
 	files[0] = (struct pollfd){
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
-	/* The loop ends by command, when the pipe has no reader, or when no target is left. */
+	/* Loop until a command ends it, the pipe has no reader, or no target is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
 		sleep_until(files, next_ns);
 		tracer_handle_stops(tracer);
@@ -416,7 +433,7 @@ static void *run_tracer(void *argument)
 	return NULL;
 }
 
-/* Raise the limit of descriptors: each traced thread needs one. */
+/* Raise the limit of descriptors, because each traced thread needs one. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;

@@ -2,10 +2,10 @@
 /*
  * The tracing process: a child of flamerun that attaches to targets by ptrace(2), takes samples
  * when their threads stop, and writes records (pipe_record.h). It is a process of its own, because
- * a tracer's wait(2) returns stops as well: so flamerun can wait for the program as usual.
+ * a tracer's wait(2) also returns stops of tracees, and flamerun waits for the program as usual.
  *
- * Threads are not stopped to be detached. The kernel detaches all of them when the tracing thread
- * ends for any reason, and sleeping threads stay asleep.
+ * To end, the tracer does not stop threads and detach each. When the tracing thread ends for any
+ * reason, the kernel detaches all of them, and sleeping threads stay asleep.
  */
 #ifndef CLI_OUTSIDE_TRACER_H
 #define CLI_OUTSIDE_TRACER_H
@@ -22,24 +22,26 @@
 
 struct tracer_config {
 	uint32_t rate_hz;
-	bool waits;   /* record what threads wait for */
-	/* with names of files and addresses of locks */
+	bool waits;   /* record threads' waits */
+	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool wait_details;
 	bool follow;  /* trace children as well */
-	struct wire_arena
-		/* of the run whose uninjected programs are to be found, or NULL */
-		*arena;
+	/*
+	 * The arena, borrowed. The tracer attaches to programs of the run that have no slot in it.
+	 * If NULL, the tracer attaches only on command.
+	 */
+	struct wire_arena *arena;
 	int arena_descriptor;
-	/* socket of datagrams: struct command in, struct command_answer out */
+	/* Socket of datagrams: receives struct command, sends struct command_answer. */
 	int commands;
 	int pipe;     /* non-blocking */
 };
 
 enum command_kind {
 	COMMAND_ATTACH = 1, /* to a running process */
-	/* to a child of flamerun, which is sampled from its exec on */
+	/* Attach to a child of flamerun, to sample it from its next exec on. */
 	COMMAND_AWAIT,
-	/* has no answer: the tracer writes its last records and ends */
+	/* Write the last records and end. This command has no answer. */
 	COMMAND_FINISH
 };
 
@@ -49,11 +51,11 @@ struct command {
 };
 
 struct command_answer {
-	int64_t error; /* 0, or -errno with a message */
+	int64_t error; /* 0, or -errno and message */
 	struct diag_message message;
 };
 
-/* At most this many bytes of a stack are copied. */
+/* Most bytes of a stack that are copied. */
 #define TRACER_STACK_BYTES (512u << 10)
 #define TRACER_REASONS	   8u
 
@@ -64,37 +66,43 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
-	struct target_waits *waits;	       /* NULL: waits are not recorded */
-	/* NULL: processes are traced by command only */
+	struct target_waits *waits;	       /* NULL: no waits recorded */
+	/* If NULL, attach only to processes that a command names. */
 	struct uninjected *uninjected;
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
-	unsigned waiting;   /* number of threads with WAY_WAITING, */
-	unsigned by_stops;  /* and with WAY_STOPS */
-	/* CPU time of ended threads minus the weight of their samples */
+	unsigned waiting;   /* threads: WAY_WAITING */
+	unsigned by_stops;  /* threads: WAY_STOPS */
+	/*
+	 * CPU time of ended threads in ns that is not yet in the weight of samples. May be
+	 * negative.
+	 */
 	int64_t ended_due_ns;
-	bool is_prepared;      /* the next two fields are set */
-	/* this kernel's CPU timers interrupt system calls */
+	bool is_prepared;      /* for the next two */
+	/* CPU timers of this kernel interrupt system calls, so no process gets timers. */
 	bool breaks_off_calls;
-	/* seccomp filters of flamerun, inherited by its children */
+	/* Number of flamerun's seccomp filters, which its children inherit. */
 	uint32_t own_filters;
 	struct tracer_reason {
 		const char *why;
 		uint64_t programs;
-	} reasons[TRACER_REASONS]; /* why programs are sampled by stops */
-	/* when sampling ended, CLOCK_MONOTONIC; 0: it has not */
+	} reasons[TRACER_REASONS]; /* why by stops */
+	/* CLOCK_MONOTONIC ns at which sampling ended; 0 before. */
 	uint64_t leaving_ns;
 	struct memory memory;
-	char stack[TRACER_STACK_BYTES]; /* copy of a thread's stack */
+	char stack[TRACER_STACK_BYTES]; /* a thread's stack */
 	uint64_t frames[WIRE_MAX_DEPTH];
 	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of libunwind's walk */
 };
 
-/* Run the tracing process. All signals are blocked. Returns its exit status. */
+/* Run the tracing process, with all signals blocked by the caller. Returns its exit status. */
 int tracer_main(const struct tracer_config *config);
 
-/* Handle all stops that are reported now. Never waits. Context: the tracing thread. */
+/*
+ * Handle all stops that wait(2) reports now. Never waits.
+ * Context: the tracing thread.
+ */
 void tracer_handle_stops(struct tracer *tracer);
 
 /* Returns a random number below @limit, which is not 0. */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps a table of all processes that were seen, by pid, whether they belong to the run or not. New
- * ones are found in the arena's slots and in /proc. Reading /proc takes 2 us a process, and no
- * cheaper way works on all kernels. So it is read only if the newest pid has changed, at most every
- * 50 ms and for at most 1/200 of a CPU.
+ * Keep a table of all processes that were seen, by pid, whether they belong to the run or not. New
+ * processes are found in the arena's slots and in /proc. Reading /proc takes 2 us per process, and
+ * no cheaper way works on all kernels. So it is read only if the newest pid has changed, at most
+ * every 50 ms, and for at most 1/200 of a CPU.
  *
- * The library may appear in a process late. The tracer checks the slots before it counts a sample,
- * while the thread is stopped, and the slot's start_cpu_ns is the border: CPU time before it is
- * counted here, CPU time after it by the library. The tracer detaches at the next stop that comes
- * anyway, because stopping a sleeping thread would interrupt its system call.
+ * The library may appear in a process late. The tracer therefore checks the slots before it counts
+ * a sample, while the thread is stopped. CPU time before the slot's start_cpu_ns is counted here,
+ * later CPU time by the library. The tracer detaches only at the next stop that happens anyway,
+ * because stopping a sleeping thread would interrupt its system call.
  *
- * A vfork child is recognised at once, because kcmp(2) says that it shares its parent's memory: no
- * library will appear in it. It is attached to after 10 ms of CPU time, and its first stack stands
- * for all of that time, because it has only executed what it was forked for.
+ * A vfork child is recognized at once: kcmp(2) says that it shares its parent's memory, so no
+ * library will appear in it. The tracer attaches to it after 10 ms of CPU time. The first stack
+ * counts for all of this time, because the child has only executed what it was forked for.
  *
- * An uninjected program is not followed: what it execs may have the library, and its children are
- * found as processes of their own. A process in another PID namespace has its inner pid in its
- * slot; it has the library if the arena is mapped in its memory and a slot has its inner pid. A
- * process that ended with less than 10 ms of CPU time may have had the library between two checks,
- * so nothing is recorded for it.
+ * An uninjected program (one without the library) is not followed: a program that it execs may have
+ * the library, and its children are found as processes of their own. The slot of a process in
+ * another PID namespace has the inner pid. Such a process has the library if the arena is mapped in
+ * its memory and a slot has its inner pid. A process that ended with less than 10 ms of CPU time
+ * may have had the library between two checks, so nothing is recorded for it.
  */
 #include "cli/outside/uninjected.h"
 
@@ -45,30 +45,41 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* The library is initialised after some milliseconds of CPU time. */
+/*
+ * A process that used so much CPU time has the library or will not get it, because the library is
+ * initialized after some ms.
+ */
 #define YOUTH_NS (50 * NS_PER_MS)
-/* After this time, a process that mostly sleeps has finished starting as well. */
+/* After this time, even a process that mostly sleeps has finished starting. */
 #define PATIENCE_NS (1000 * NS_PER_MS)
-/* A process that used less CPU time may have had the library between two checks. */
+/* A process that used less CPU time than this may have had the library between two checks. */
 #define REPORTED_NS (10 * NS_PER_MS)
-/* Time between two checks; */
+/* Time between two checks. */
 #define CHECK_NS    (50 * NS_PER_MS)
-/* and while there are young processes, whose CPU time since the last check is lost if they end. */
+/*
+ * Time between two checks while there are young processes: if such a process ends, its CPU time
+ * since the last check is lost.
+ */
 #define CHECK_NS_MIN (10 * NS_PER_MS)
-/* How long the shorter time is used after a young process was seen. */
+/* Use CHECK_NS_MIN for this time after a young process was seen. */
 #define BUSY_NS	    (1000 * NS_PER_MS)
 
-/* If the kernel does not tell the newest pid, the list is read this often. */
+/* Read the list of processes this often if the kernel does not report the newest pid. */
 #define LIST_NS (500 * NS_PER_MS)
 
-/* Reading /proc may take 1/SCAN_SHARE of a CPU; this much unused time may be saved up. */
+/*
+ * Reading /proc may use 1/SCAN_SHARE of a CPU. Up to SCAN_SAVED_NS of unused time may be saved up.
+ */
 #define SCAN_SHARE    200
 #define SCAN_SAVED_NS (25 * (int64_t)NS_PER_MS)
 
-/* A larger address space is a sanitizer's: its shadow takes an eighth of all addresses. */
+/*
+ * A process with a larger address space uses a sanitizer, whose shadow memory takes an eighth of
+ * all addresses.
+ */
 #define SANITIZED_KIB (12L << 30)
 
-/* Path of the arena in /proc/PID/maps; channel.c makes it. */
+/* Start of the arena's path in /proc/PID/maps. channel.c gives the arena this name. */
 #define ARENA_PATH    "/memfd:flamerun"
 #define ANCESTORS_MAX 64
 
@@ -77,35 +88,35 @@
 #define COMM_OR_EXE 64
 
 enum state {
-	STATE_UNRELATED,      /* no descendant of flamerun */
-	STATE_YOUNG,	      /* the library may still appear in it */
-	STATE_INJECTED,	      /* has a slot under its pid */
-	STATE_INJECTED_INNER, /* has a slot under its inner pid */
+	STATE_UNRELATED,      /* no flamerun's descendant */
+	STATE_YOUNG,	      /* may still get the library */
+	STATE_INJECTED,	      /* slot has its pid */
+	STATE_INJECTED_INNER, /* slot has its inner pid */
 	STATE_TRACED,
-	STATE_REFUSED, /* may not be traced */
-	/* a zombie; its CPU time has been recorded */
+	STATE_REFUSED, /* must not be traced */
+	/* The process is a zombie, and its CPU time was recorded. */
 	STATE_ENDED
 };
 
 struct uninjected_process {
-	struct uninjected_process *next; /* in the same bucket */
+	struct uninjected_process *next; /* in the bucket */
 	pid_t pid, ppid;
 	enum state state;
-	bool is_vforked; /* shares its parent's memory */
-	/* start time, which tells it from other processes of the same pid */
+	bool is_vforked; /* shares parent's memory */
+	/* Start time. Distinguishes the process from another one with the same pid. */
 	uint64_t start_ticks;
-	uint32_t scan;	      /* the last scan of /proc that listed it */
-	uint32_t round;	      /* the last round in which it had a slot */
-	uint32_t slot;	      /* index of that slot */
-	/* the slot's image is about to exec, or has */
+	uint32_t scan;	      /* last scan that listed it */
+	uint32_t round;	      /* last round with a slot */
+	uint32_t slot;	      /* slot's index */
+	/* The slot's image is about to exec, or has done so. */
 	bool is_leaving;
 	bool is_inner;	 /* in another PID namespace */
-	/* The program that it runs now: */
-	/* when it was first seen, CLOCK_MONOTONIC */
+	/* The following fields describe the program that the process runs now. */
+	/* CLOCK_MONOTONIC ns at which the program was first seen. */
 	uint64_t since_ns;
-	uint64_t begin_cpu_ns; /* CPU time of the process then */
-	uint64_t cpu_ns;       /* CPU time at the last check */
-	/* how often slots had been claimed by its pid when it began */
+	uint64_t begin_cpu_ns; /* CPU time at `since_ns` */
+	uint64_t cpu_ns;       /* CPU time at last check */
+	/* wire_arena.claims of the process's pid when the program began. */
 	uint8_t claims;
 	char name[COMM_OR_EXE];
 };
@@ -115,20 +126,20 @@ struct uninjected {
 	dev_t arena_device;
 	ino_t arena_inode;
 	pid_t root, self;
-	/* of the tracer: processes that are older are not of this run */
+	/* Start time of the tracer. Processes that are older do not belong to this run. */
 	uint64_t start_ticks;
 	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
-	uint64_t now_ns;  /* when the round began */
-	/* when a process was last seen that needs another check soon */
+	uint64_t now_ns;  /* begin of the round */
+	/* CLOCK_MONOTONIC ns at which a process was last seen that needs another check soon. */
 	uint64_t busy_ns;
-	/* the kernel's newest pid when /proc was last read */
+	/* The kernel's newest pid at the last check of the list. */
 	long newest_pid;
-	uint64_t listed_ns;  /* when /proc was last read */
-	/* CPU time that reading /proc may take now */
+	uint64_t listed_ns;  /* last read of /proc */
+	/* CPU time in ns that reading /proc may use now. */
 	int64_t saved_ns;
-	uint64_t saved_at_ns; /* when saved_ns was last increased */
-	/* credit that did not make a whole sample yet */
+	uint64_t saved_at_ns; /* last growth of saved_ns */
+	/* CPU time in ns without samples that is not recorded yet, less than a period. */
 	uint64_t due_ns;
 	struct {
 		int error;
@@ -191,7 +202,10 @@ static bool has_claimed(const struct uninjected *s, const struct uninjected_proc
 	return claims_of(s, process->pid) != process->claims;
 }
 
-/* Returns NULL without memory; the process is found again in the next round. */
+/*
+ * Add a process to the table. Returns NULL without memory; the process is found again in the next
+ * round.
+ */
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
@@ -213,7 +227,7 @@ static struct uninjected_process *add_process(
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Read the name of the file that @pid runs, or its comm if the file may not be read. */
+/* Write to @name the name of the file that @pid runs, or its comm if the file cannot be read. */
 static void read_name(pid_t pid, char name[COMM_OR_EXE])
 {
 	char exe[PATH_MAX], comm[WIRE_COMM_BYTES];
@@ -228,8 +242,8 @@ static void read_name(pid_t pid, char name[COMM_OR_EXE])
 }
 
 /*
- * Credit the CPU time of @process up to @end_cpu_ns, which was not sampled. Remainders below one
- * sample are added up over all processes.
+ * Record the CPU time of @process up to @end_cpu_ns as [unsampled], because nobody sampled it. Add
+ * up remainders below one sample over all processes.
  */
 static void report_unsampled(struct tracer *tracer, const struct uninjected_process *process,
 	uint64_t end_cpu_ns, bool goes_on)
@@ -265,11 +279,14 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 	pipe_writer_put(pipe_writer, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
 }
 
-/* Record the end of @process, or of the run while it is there. */
+/* Record the unsampled CPU time of @process when the process or the run ends. */
 static void report_end(
 	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	/* An image with a slot reports its own CPU time, and may have ended between two checks. */
+	/*
+	 * If it is not certain that no image had a slot, record nothing, because an image with a
+	 * slot reports its own CPU time, and may have ended between two checks.
+	 */
 	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + REPORTED_NS &&
 			  !has_claimed(tracer->uninjected, process);
 
@@ -297,9 +314,10 @@ static bool is_image(uint64_t state)
 
 /*
  * Find the slot of @pid, or of the process that has pid @inner in another PID namespace. Returns
- * NULL if there is none. Two namespaces may have the same inner pid; then one process is mistaken
- * for the other and not traced. A slot that an image in another namespace left by exec is skipped:
- * nothing updates it, and the new image has a slot of its own or no library.
+ * NULL if there is none. If two namespaces have the same inner pid, a process without the library
+ * may be mistaken for one with a slot, and is then not traced. Skip a slot in another namespace
+ * that an image left by exec: nothing updates it, and the new image has a slot of its own or no
+ * library.
  */
 static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {
@@ -315,7 +333,7 @@ static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pi
 	return NULL;
 }
 
-/* The pid of @pid in its own namespace if that is another number, otherwise 0. */
+/* Returns the pid of @pid in its own namespace if it is another number, otherwise 0. */
 static pid_t inner_pid(pid_t pid)
 {
 	pid_t inner = procfs_inner_pid(pid);
@@ -353,7 +371,9 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 	return true;
 }
 
-/* Does @slot belong to an earlier image than the slot that @process was matched with? */
+/*
+ * Does @slot belong to an earlier image of @process than the slot that was matched in this round?
+ */
 static bool is_earlier(const struct uninjected *s, const struct uninjected_process *process,
 	const struct wire_slot *slot, bool is_leaving)
 {
@@ -362,7 +382,10 @@ static bool is_earlier(const struct uninjected *s, const struct uninjected_proce
 		       slot->end_cpu_ns <= wire_slot(s->arena, process->slot)->end_cpu_ns);
 }
 
-/* Note which processes have slots. Slots that were left by exec may stay for a while. */
+/*
+ * Find the slot of each process. A process may have several, because slots that were left by exec
+ * stay for a while.
+ */
 static void match_slots(struct uninjected *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
@@ -376,7 +399,7 @@ static void match_slots(struct uninjected *s)
 		process = find_process(s, (pid_t)(state >> 8));
 		if (!process)
 			process = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
-		/* The newest image of a process counts. */
+		/* Keep only the slot of the newest image. */
 		if (!process || is_earlier(s, process, slot, is_leaving))
 			continue;
 		process->round = s->round;
@@ -392,7 +415,7 @@ struct new_process {
 	struct procfs_birth birth;
 };
 
-/* List processes in /proc that are not in the table. Returns an owned list, or NULL. */
+/* List the processes in /proc that are not in the table. Returns an owned list, or NULL. */
 static struct new_process *list_new(struct uninjected *s, size_t *count)
 {
 	struct new_process *list = NULL;
@@ -431,7 +454,10 @@ static bool is_descendant(const struct uninjected *s, const struct new_process *
 
 static void add_descendant(struct uninjected *s, const struct new_process *new_process)
 {
-	/* A process that ended before it was seen may have had the library. */
+	/*
+	 * Record nothing for a process that ended before it was seen, because it may have had the
+	 * library.
+	 */
 	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
 	struct uninjected_process *process =
 		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
@@ -440,7 +466,10 @@ static void add_descendant(struct uninjected *s, const struct new_process *new_p
 		process->is_inner = inner_pid(new_process->pid) != 0;
 }
 
-/* Pids may have wrapped around, so children can come before their parents in the list. */
+/*
+ * Add the processes of @list to the table. Repeat until nothing is added: children can come before
+ * their parents in the list, because pids may have wrapped around.
+ */
 static void add_new(struct uninjected *s, struct new_process *list, size_t count)
 {
 	bool is_any = true;
@@ -466,7 +495,7 @@ static bool is_over(struct uninjected *s, struct uninjected_process *process)
 
 	if (process->scan != s->scan)
 		return true;
-	/* Another process may have the pid by now. */
+	/* Another process may have the pid now. */
 	return process->state == STATE_ENDED && !procfs_birth(process->pid, &birth) &&
 	       birth.start_ticks != process->start_ticks;
 }
@@ -492,7 +521,7 @@ static void remove_gone(struct tracer *tracer)
 	}
 }
 
-/* Has no process begun since /proc was last read? */
+/* Is the list of processes still complete, because none has begun since /proc was last read? */
 static bool is_list_current(struct uninjected *s)
 {
 	long newest = procfs_newest_pid();
@@ -502,7 +531,7 @@ static bool is_list_current(struct uninjected *s)
 	return is_same;
 }
 
-/* Read the list of processes if the budget of CPU time allows it. */
+/* Read the list of processes in /proc, if the budget of CPU time allows it. */
 static void scan_processes(struct tracer *tracer)
 {
 	struct uninjected *s = tracer->uninjected;
@@ -542,7 +571,8 @@ static void begin_program(
 enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
 
 /*
- * Which arenas are mapped in @pid? Returns bits of enum arena, or -errno if that may not be read.
+ * Find the arenas that are mapped in @pid. Returns bits of enum arena, or -errno if the maps cannot
+ * be read.
  */
 static int find_arena(const struct uninjected *s, pid_t pid)
 {
@@ -563,7 +593,10 @@ static int find_arena(const struct uninjected *s, pid_t pid)
 	return error < 0 ? error : found;
 }
 
-/* LeakSanitizer traces its own process at the end, and fails if it is traced already. */
+/*
+ * Refuse to trace a program with a sanitizer: LeakSanitizer traces its own process when it ends,
+ * and fails if the process is traced already.
+ */
 static int check_sanitizer(pid_t pid, struct diag_message *message)
 {
 	if (procfs_number(pid, "VmSize") < SANITIZED_KIB)
@@ -572,7 +605,7 @@ static int check_sanitizer(pid_t pid, struct diag_message *message)
 		"a program built with a sanitizer may fail under a tracer");
 }
 
-/* Does @pid or one of its ancestors belong to another flamerun's run, which samples it already? */
+/* Does another flamerun already sample @pid or one of its ancestors? */
 static bool is_of_another(const struct uninjected *s, pid_t pid)
 {
 	struct procfs_birth birth;
@@ -602,14 +635,14 @@ static void try_to_trace(struct tracer *tracer, struct uninjected_process *proce
 			process->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, process->begin_cpu_ns,
 			&message);
 	if (error == -ESRCH)
-		/* it has ended; its CPU time was read at the last check */
+		/* The process has ended. Its CPU time was read at the last check. */
 		return;
 	process->state = error ? STATE_REFUSED : STATE_TRACED;
 	if (error)
 		count_reason(s, error, message.text);
 }
 
-/* @process has used enough CPU time: decide whether the library is in it, and trace it if not. */
+/* Decide whether @process, which has used enough CPU time, has the library. If not, trace it. */
 static void classify_process(struct tracer *tracer, struct uninjected_process *process)
 {
 	struct uninjected *s = tracer->uninjected;
@@ -618,13 +651,13 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
-	/* The slot may have been claimed since this round read the slots. */
+	/* Look for a slot again: it may have been claimed since this round read the slots. */
 	if (!is_leaving && slot_of(s, pid, 0)) {
 		process->state = STATE_INJECTED;
 		return;
 	}
 	if (is_leaving && has_ours)
-		return; /* it is still in its exec */
+		return; /* exec not finished */
 	if (process->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
 		process->state = STATE_INJECTED_INNER;
 		return;
@@ -633,7 +666,7 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 		uint64_t state = (uint64_t)pid << 8 | WIRE_SLOT_EXEC;
 
 		/*
-		 * The image cannot return from its exec any more, so the collector may free the
+		 * The image cannot return from its exec any more, so let the collector free the
 		 * slot.
 		 */
 		__atomic_compare_exchange_n(&wire_slot(s->arena, process->slot)->state, &state,
@@ -643,15 +676,15 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 }
 
 /*
- * Is @process a vfork child, in which the library cannot appear? If the kernel does not say, false:
- * it is then classified when it has used YOUTH_NS.
+ * Is @process a vfork child, in which the library cannot appear? If the kernel does not say, return
+ * false; the process is classified when it has used YOUTH_NS.
  */
 static bool is_vforked(const struct uninjected_process *process)
 {
 	return !process->begin_cpu_ns && attach_shares_memory(process->pid, process->ppid);
 }
 
-/* Can the library not be loaded into the program of @pid, because it is static or not of glibc? */
+/* Is the program of @pid one that cannot load the library, because it is static or not of glibc? */
 static bool takes_no_library(pid_t pid)
 {
 	struct elf_program program = {.kind = ELF_PROGRAM_DYNAMIC};
@@ -675,12 +708,15 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 	uint64_t used_ns;
 
 	if (cpu_ns <= process->cpu_ns || procfs_birth(process->pid, &birth))
-		return; /* it used no CPU time, or has ended */
+		return; /* idle or ended */
 	if (process->start_ticks && birth.start_ticks != process->start_ticks)
 		process->state = STATE_ENDED;
 	process->start_ticks = birth.start_ticks;
 	process->ppid = birth.ppid;
-	/* If it ended since the last check, it may have had the library meanwhile. */
+	/*
+	 * If the process ended since the last check, do not count it: it may have had the library
+	 * meanwhile.
+	 */
 	if (process->state == STATE_ENDED || birth.state == 'Z')
 		return;
 	process->cpu_ns = cpu_ns;
@@ -695,7 +731,7 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 		classify_process(tracer, process);
 }
 
-/* Has @process, which is not traced, exec'd? Then it runs another program, which is young. */
+/* If @process, which is not traced, has exec'd since the last check, begin a new, young program. */
 static void check_untraced(struct tracer *tracer, struct uninjected_process *process)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
@@ -704,7 +740,10 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 	if (cpu_ns <= process->cpu_ns)
 		return;
 	read_name(process->pid, name);
-	/* The library has quit sampling. */
+	/*
+	 * No slot has the inner pid any more: the library has stopped sampling, so check the
+	 * program again.
+	 */
 	if (process->state == STATE_INJECTED_INNER &&
 		!slot_of(tracer->uninjected, 0, inner_pid(process->pid))) {
 		begin_program(tracer->uninjected, process, process->cpu_ns);
@@ -720,7 +759,9 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 }
 
-/* @process has a slot: it has the library, or is leaving an image that has it. */
+/*
+ * Handle a process with a slot: it has the library, or it is leaving an image that has the library.
+ */
 static void check_injected(struct tracer *tracer, struct uninjected_process *process)
 {
 	struct uninjected *s = tracer->uninjected;
@@ -728,8 +769,8 @@ static void check_injected(struct tracer *tracer, struct uninjected_process *pro
 
 	if (!process->is_leaving) {
 		/*
-		 * CPU time before the slot belongs to the image that has it now, unless another
-		 * program used it.
+		 * The CPU time that a refused program used is recorded here. Other CPU time before
+		 * the slot belongs to the image that has the slot now.
 		 */
 		if (process->state == STATE_REFUSED)
 			report_unsampled(tracer, process, process->cpu_ns, true);

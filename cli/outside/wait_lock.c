@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks are recognised by the words around their futex, on 64-bit CPUs:
+ * Recognize locks by the 32-bit words around their futex, on 64-bit CPUs. Values of a contended
+ * lock (a futex of a glibc rwlock is the writers' or the other one):
  *
  *              glibc mutex    glibc rwlock, a writer's futex and another   musl mutex
  *   futex - 4                                    state                     type
@@ -12,11 +13,11 @@
  *         + 20                shared
  *
  * Three kinds have the owner in the futex itself, with FUTEX_WAITERS set: robust mutexes, mutexes
- * with priority inheritance (defined by the kernel) and musl's mutexes, except its plain ones,
- * which have no owner. Condition variables, semaphores, joins, barriers and locks of other
- * libraries may have the same value in the futex, but not the same words around it. Callers check
- * as well that the owner is a thread of the same process and that a function which takes locks is
- * on the waiting thread's stack.
+ * with priority inheritance (defined by the kernel), and musl's mutexes. Plain musl mutexes have no
+ * owner at all. Condition variables, semaphores, joins, barriers and locks of other libraries may
+ * have the same value in the futex, but not the same words around it. Callers also check that the
+ * owner is a thread of the same process, and that a function which takes locks is on the waiting
+ * thread's stack.
  *
  * Sources: glibc nptl/pthread_mutex_lock.c, pthread_rwlock_common.c, struct_mutex.h; musl
  * pthread_mutex_timedlock.c; futex(2).
@@ -32,7 +33,7 @@
 #define MUTEX_KINDS	 0x3ffu
 #define MUTEX_ROBUST	 0x10u
 #define RWLOCK_CONTENDED 3u
-/* type, and bits: robust, inheriting, shared */
+/* The bits of musl's mutex type: kind, robust, priority inheritance, shared. */
 #define MUSL_TYPES	 0x8fu
 #define MUSL_HAS_OWNER	 0x0fu
 #define THREADS_LIMIT	 (1u << 22) /* the kernel's PID_MAX_LIMIT */
@@ -47,7 +48,7 @@ struct wait_lock wait_lock_of(const struct procfs_syscall *call)
 	bool inherits = lock.command == FUTEX_LOCK_PI || lock.command == FUTEX_LOCK_PI2;
 	bool is_value = lock.value == MUTEX_CONTENDED || lock.value == RWLOCK_CONTENDED ||
 			lock.value & FUTEX_WAITERS;
-	/* pthread_mutex_timedlock() uses FUTEX_WAIT_BITSET, with a timeout. */
+	/* pthread_mutex_timedlock() uses FUTEX_WAIT_BITSET with a timeout. */
 	bool is_wait = lock.command == FUTEX_WAIT ||
 		       (lock.command == FUTEX_WAIT_BITSET &&
 			       (call->arguments[3] || lock.value == RWLOCK_CONTENDED));
@@ -78,8 +79,8 @@ pid_t wait_lock_owner(const struct wait_lock *lock, const uint32_t words[WAIT_LO
 	if (lock->command == FUTEX_LOCK_PI || lock->command == FUTEX_LOCK_PI2)
 		return is_count(owner) ? (pid_t)owner : 0;
 	/*
-	 * If the word has changed since the thread went to sleep, the lock has had another owner
-	 * meanwhile, and the thread is about to wake.
+	 * If the futex has changed since the thread went to sleep, return no owner: the lock has
+	 * had another owner meanwhile, and the thread is about to wake.
 	 */
 	if (!(at[0] & lock->value & FUTEX_WAITERS) && at[0] != lock->value)
 		return 0;
@@ -96,7 +97,7 @@ pid_t wait_lock_owner(const struct wait_lock *lock, const uint32_t words[WAIT_LO
 pid_t wait_lock_read(const struct wait_lock *lock, pid_t pid)
 {
 	uint32_t words[WAIT_LOCK_WORDS];
-	/* The word before the futex is read last, because its page may not be mapped. */
+	/* Read the word before the futex last, because its page may not be mapped. */
 	struct iovec local[] = {{words + 1, sizeof(words) - sizeof(*words)}, {words, 4}};
 	struct iovec remote[] = {{(void *)(uintptr_t)lock->address, local[0].iov_len},
 		{(void *)(uintptr_t)(lock->address - 4), 4}};
