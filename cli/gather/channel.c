@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Create the arena, the memory that flamerun shares with the programs. The arena is sealed against
- * shrinking before any other process sees it. Otherwise a program could truncate the arena, and
- * flamerun's next read of it would kill flamerun by SIGBUS.
+ * Create the arena. It is sealed against shrinking before any other process sees it: otherwise a
+ * program could truncate it, and flamerun's next read would kill flamerun by SIGBUS.
  */
 #include "cli/gather/channel.h"
 

@@ -29,10 +29,7 @@ uint32_t channel_blocks(uint32_t rate_hz);
 
 struct channel_config {
 	uint32_t rate_hz;
-	/*
-	 * Set by tests only: sample by CLOCK_MONOTONIC at this rate. 0 means by CPU clocks, at
-	 * rate_hz.
-	 */
+	/* Tests only: sample by CLOCK_MONOTONIC at this rate. If 0, by CPU clocks. */
 	uint32_t test_clock_hz;
 	/* the sampling signal */
 	int signal;
@@ -47,9 +44,8 @@ int channel_init(struct channel *channel, const struct channel_config *config,
 void channel_release(struct channel *channel);
 
 /*
- * Move @fd (takes ownership) above descriptor 2, because the target may use 0 to 2. Returns the
- * moved descriptor, or @fd if it is above 2 already. Returns -1 if @fd is negative or cannot be
- * copied.
+ * Move @fd (takes ownership) above descriptor 2, because the target may use 0 to 2. Returns the new
+ * descriptor, or @fd if it is above already; -1 if @fd is negative or cannot be copied.
  */
 int channel_above_stdio(int fd);
 

@@ -41,10 +41,7 @@
 #define TICK_NS (50 * NS_PER_MS)
 /* Least time between two reads of one thread's name from /proc. */
 #define COMM_NS (100 * NS_PER_MS)
-/*
- * Interval of writes to a full pipe. Also the shortest interval of rounds, because threads may ring
- * the doorbell constantly.
- */
+/* Interval of writes to a full pipe, and least interval of rounds: the bell may ring constantly. */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
@@ -59,7 +56,7 @@
 struct slot_notes {
 	uint64_t image; /* 0: no image recorded */
 	uint32_t pid;
-	/* The pid is of another pid namespace, so only the image itself can report that it ends. */
+	/* The pid is of another pid namespace: only the image can report its end. */
 	uint32_t namespaced;
 	/*
 	 * The image is over: /proc/PID shows another image, or the image stopped sampling for good.
@@ -69,14 +66,9 @@ struct slot_notes {
 	uint64_t cpu_ns;	     /* ns of the process when last read */
 	/* The process's CPU time in ns when its seccomp filters were last read. */
 	uint64_t filters_cpu_ns;
-	/*
-	 * Counted by the collector: the weight of dropped samples, and the number of malformed
-	 * records.
-	 */
+	/* Weight of dropped samples, and number of malformed records. */
 	uint64_t dropped, malformed;
-	/*
-	 * Set when the image ends: number of threads that still ran, and of half-written records.
-	 */
+	/* When the image ended: threads that still ran, and half-written records. */
 	uint32_t live_threads, torn;
 	struct mappings mappings;
 	struct unsampled unsampled;
@@ -201,20 +193,14 @@ static void put_control(struct collector *c, uint64_t image)
 	}
 }
 
-/*
- * Write the records of the image's control ring to the pipe. If the image @is_over, skip a
- * half-written record and count it as malformed.
- */
+/* Pass on the image's control ring. If it @is_over, skip and count a half-written record. */
 static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	char *ring = wire_control_data(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
 
-	/*
-	 * Stop after WIRE_CONTROL_BYTES, because the program may write as fast as the collector
-	 * reads.
-	 */
+	/* Stop after one ringful, because the writers may be as fast as the collector. */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &c->control);
 
@@ -248,9 +234,8 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /*
- * Mark the earlier image with @pid as ended: a new image with the same pid means that the process
- * did an exec, or that the pid was reused. add_images() adds images in the order of their numbers,
- * so the image in @slot is the newer one.
+ * Mark the earlier image with @pid as ended: the image in @slot is newer, because add_images() adds
+ * in the order of numbers, so the process did an exec, or its pid was reused.
  */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
@@ -325,10 +310,7 @@ static void add_images(struct collector *c)
 		add_image(c, newcomers[i].slot);
 }
 
-/*
- * Free a slot if its process was killed after it had claimed the slot and before it filled the
- * slot.
- */
+/* Free a slot if its process was killed after it claimed the slot and before it filled it. */
 static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -376,10 +358,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->image || !wire_slot_is_used(state))
 		return;
 	read_control(c, index, false);
-	/*
-	 * Read the CPU clock each round: if the process is killed, the last value is recorded as
-	 * its CPU time.
-	 */
+	/* If the process is killed, the last value read here counts as its CPU time. */
 	notes->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
@@ -392,10 +371,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	/*
-	 * A process that reported its exit and has no CPU clock is gone, so do not ask /proc about
-	 * it.
-	 */
+	/* A process that reported its exit and has no CPU clock is gone: skip /proc. */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||
 			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));
@@ -403,10 +379,7 @@ static void check_slot(struct collector *c, uint32_t index)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/*
- * Find the state of the image that owns the ring of @pass. Returns NULL if no image record was
- * written for it.
- */
+/* Find the image that owns the ring of @pass. Returns NULL if the image is not recorded. */
 static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_pass *pass)
 {
 	uint32_t slot = __atomic_load_n(&wire_ring(c->arena, pass->index)->slot, __ATOMIC_RELAXED);
@@ -423,9 +396,8 @@ static bool is_live(const struct wire_slot *slot)
 }
 
 /*
- * Read the thread's present name from /proc, because its signal handler does not read the name.
- * After an exec, /proc shows the next program's name. The slot leaves WIRE_SLOT_LIVE before the
- * exec, so use the name only if the slot is live before and after the read.
+ * Read the thread's name from /proc, because no handler reads it. After an exec, /proc shows the
+ * next program's name, so the slot must be WIRE_SLOT_LIVE before and after the read.
  */
 static void read_comm(struct collector *c, const struct slot_notes *owner,
 	struct thread_notes *notes, uint32_t tid, char *comm)
@@ -469,10 +441,7 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	/*
-	 * Look up mappings of all frames, except the last one if the walk did not reach the root:
-	 * that frame may not be an address of code.
-	 */
+	/* Skip the last frame if the walk did not reach the root: it may be no code. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
@@ -503,10 +472,7 @@ static struct collector_thread thread_of(
 	return thread;
 }
 
-/*
- * Pass the kernel stacks that the thread's second perf event recorded since the last round to the
- * reader.
- */
+/* Pass on the kernel stacks that the thread's second perf event has recorded. */
 static void pass_looks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
@@ -543,10 +509,7 @@ static void drain_ring(struct collector *c, uint32_t index)
 		report_thread_end(c, &ended);
 }
 
-/*
- * Write the ring's exit_credit, the weight that the process noted when it began to exit. It counts
- * on the thread's last stack.
- */
+/* Write exit_credit, the weight left when the process began to exit, on the thread's last stack. */
 static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -562,19 +525,15 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 		put_sample(c, notes, &sample, NULL);
 }
 
-/*
- * Should the image be ended now? With @release true, only if the image has left. With @release
- * false, always, because recording ends.
- */
+/* Should the image be ended now? With @release only if it has left, otherwise always. */
 static bool is_ending(const struct slot_notes *notes, bool release)
 {
 	return notes->image && (!release || notes->has_left);
 }
 
 /*
- * For each image that ends, record the threads that had not ended before it: their names, their end
- * and their exit_credit. With @release, also free their rings, and count the rings that hold a
- * half-written record.
+ * For each image that ends, record names, ends and exit_credit of the threads that were alive until
+ * then. With @release, free their rings and count half-written records.
  */
 static void end_rings(struct collector *c, bool release)
 {
@@ -601,8 +560,8 @@ static void end_rings(struct collector *c, bool release)
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /*
- * Write the image's end record, after end_rings() has ended its rings. With @release the image is
- * over, so free its slot. Without @release the image still runs and only its recording ends.
+ * Write the image's end, after end_rings(). With @release the image is over: free its slot.
+ * Otherwise the image still runs, and only its recording ends.
  */
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
@@ -642,10 +601,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	*notes = (struct slot_notes){0};
 	if (!release)
 		return;
-	/*
-	 * Zero the fields for the next claimer, but keep the read and write positions of the
-	 * control ring.
-	 */
+	/* Zero the slot for the next claimer, but keep the positions of the control ring. */
 	memset(&slot->image, 0,
 		offsetof(struct wire_slot, control_head) - offsetof(struct wire_slot, image));
 	memset(slot->exe, 0, sizeof(slot->exe));
@@ -654,10 +610,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/*
- * End all images that are due in one pass over the rings, because many short programs may end in
- * one round.
- */
+/* End all images in one pass over the rings, because many programs may end in one round. */
 static void end_images(struct collector *c, bool release)
 {
 	uint32_t high = wire_slots_high(c->arena);
@@ -680,8 +633,7 @@ static void end_images(struct collector *c, bool release)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /*
- * Open perf events for new threads. Close those of programs that refuse events; such a program
- * waits until its events are closed.
+ * Open events for new threads. Close those of programs that refuse events and wait for the close.
  */
 static void update_events(struct collector *c)
 {
@@ -698,10 +650,7 @@ static void update_events(struct collector *c)
 
 static void run_round(struct collector *c)
 {
-	/*
-	 * Leave samples in the arena, which has room for them, while the pipe's reader is far
-	 * behind.
-	 */
+	/* Leave samples in the arena while the pipe's reader is far behind. */
 	bool is_late = c->pipe_writer.to - c->pipe_writer.from > BACKLOG_BYTES;
 
 	add_images(c);
@@ -709,10 +658,7 @@ static void run_round(struct collector *c)
 		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
-	/*
-	 * Close events only after the rings are drained, because closing an event discards the
-	 * stacks that it recorded.
-	 */
+	/* Close events after draining, because a closed event loses its recorded stacks. */
 	if (c->events)
 		update_events(c);
 	if (!is_late)
@@ -750,10 +696,7 @@ static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
-/*
- * Read processes and write to the pipe. Returns when to continue, in ns, if the doorbell does not
- * ring before.
- */
+/* Returns the time of the next work in ns, if the doorbell does not ring before. */
 static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 {
 	uint64_t check_ns = c->reader ? c->reader->read(c->reader->context) : UINT64_MAX;
@@ -852,9 +795,7 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	/*
-	 * If collector_finish() was not called before, make the thread end without final records.
-	 */
+	/* If collector_finish() was not called before, end without final records. */
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);

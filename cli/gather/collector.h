@@ -22,10 +22,7 @@ struct collector;
 struct kernel_stack;
 struct perf_events;
 
-/*
- * An image that has begun. An image is one program in one process, from fork or exec to exec or
- * exit.
- */
+/* An image that has begun: one program in one process, from fork or exec to exec or exit. */
 struct collector_image {
 	uint64_t image;
 	uint32_t pid;			 /* in its own pid namespace */
@@ -51,22 +48,13 @@ struct collector_reader {
 	void *context;
 	void (*start)(void *context, struct pipe_writer *pipe_writer); /* @pipe_writer: borrowed */
 	void (*add)(void *context, const struct collector_image *image);
-	/*
-	 * Report that a thread ended, before end() of its image. For a short thread this may be the
-	 * only call.
-	 */
+	/* Report a thread's end, before end(). Short threads may be known only by this. */
 	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* @end_ns is 0 if not known */
-	/*
-	 * Report a kernel stack of thread number @thread, which has no weight. @kernel_stack is
-	 * borrowed.
-	 */
+	/* Report a kernel stack of thread number @thread. @kernel_stack is borrowed. */
 	void (*add_kernel_stack)(void *context, uint64_t image, uint32_t thread,
 		const struct kernel_stack *kernel_stack);
-	/*
-	 * Read what is due. Returns the CLOCK_MONOTONIC time in ns at which read() should be called
-	 * again.
-	 */
+	/* Read what is due. Returns the CLOCK_MONOTONIC ns of the next call. */
 	uint64_t (*read)(void *context);
 	void (*finish)(void *context);
 };
@@ -83,26 +71,22 @@ struct collector_config {
 int collector_start(struct collector **out, const struct collector_config *config);
 
 /*
- * Ask the collector to read the whole arena now. The collector then writes a RECORD_ROUND with the
- * number that this function returns.
+ * Ask for a read of the whole arena now. Returns the number of the RECORD_ROUND that follows it.
  * Context: any thread, one at a time.
  */
 uint64_t collector_request(struct collector *collector);
 
 /*
- * Ask the collector to finish. It then reads what the arena holds, ends the images that still run,
- * and writes RECORD_END. Set wire_arena.closing before the call, so that sampling stops. Keep
- * reading the pipe until collector_has_ended(), because the collector waits for room in the pipe.
+ * Ask the collector to read the arena, end the images that still run, and write RECORD_END. Before
+ * the call, set wire_arena.closing to stop sampling. Keep reading the pipe until
+ * collector_has_ended(), because the collector waits for room in the pipe.
  */
 void collector_finish(struct collector *collector);
 
 /* Has the collector finished? If so, all its records are in the pipe or have been read from it. */
 bool collector_has_ended(const struct collector *collector);
 
-/*
- * End the collector's thread and free @collector, which may be NULL. Final records are written only
- * after collector_finish().
- */
+/* End the thread and free @collector. Without collector_finish() no final records are written. */
 void collector_free(struct collector *collector);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parse the records of a perf event's ring buffer (source: perf_event_open(2)). Only the kernel
- * writes them. If the buffer has no room for a record, the kernel drops the record, and only that
- * stack is lost.
+ * writes them. If the buffer is full, the kernel drops records, and only these stacks are lost.
  */
 #include "cli/gather/kernel_stacks.h"
 
@@ -36,10 +35,7 @@ int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_
 		.remove_on_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/*
-		 * Set a watermark that is never reached, because nobody waits for the buffer: it is
-		 * polled.
-		 */
+		/* A watermark that is never reached, because the buffer is polled. */
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
@@ -77,10 +73,7 @@ struct cursor {
 	uint64_t at, end;
 };
 
-/*
- * Copy the next @bytes of the record, which may continue at the buffer's start. Returns 1, or 0 if
- * the record has fewer bytes left.
- */
+/* Copy @bytes of the record, which may wrap around. Returns 0 if the record has fewer left. */
 static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 {
 	const struct kernel_stacks *stacks = cursor->stacks;
@@ -98,9 +91,8 @@ static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 }
 
 /*
- * Read the call chain and keep its kernel frames. The addresses after a marker word
- * PERF_CONTEXT_KERNEL are the kernel's. All except the innermost are return addresses, so subtract
- * 1 to get an address inside the call instruction.
+ * Read the kernel's part of the call chain: the addresses after PERF_CONTEXT_KERNEL. All except the
+ * innermost are return addresses: subtract 1 to get inside the call instruction.
  */
 static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {

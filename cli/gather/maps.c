@@ -63,10 +63,7 @@ static char *copy_path(const char *from, size_t bytes)
 	return path;
 }
 
-/*
- * Add the mapping of a line "start-end perms offset major:minor inode path". Ignore the line if it
- * is malformed or out of order.
- */
+/* Add "start-end perms offset major:minor inode path", unless malformed or out of order. */
 static int add_line(struct maps *maps, const char *line, size_t bytes)
 {
 	struct mapping mapping = {0};
@@ -157,10 +154,7 @@ bool maps_is_jitdump(const struct mapping *mapping)
 #define WAIT_MS_MAX 3200u
 #define NS_PER_MS   1000000ULL
 
-/*
- * Most modules that are reported here. Their numbers count down from WIRE_MODULE_MAX, because those
- * of the library's modules count up from 1.
- */
+/* Their numbers count down from WIRE_MODULE_MAX, because the library's count up from 1. */
 #define MODULES_MAX (WIRE_MODULE_MAX / 2)
 
 static int is_known(const struct mappings *mappings, uint64_t address)

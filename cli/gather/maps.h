@@ -48,8 +48,8 @@ void maps_release(struct maps *maps);
 const struct mapping *maps_find(const struct maps *maps, uintptr_t address);
 
 /*
- * Is @mapping an executable mapping of a jitdump file? A runtime that writes a jitdump maps its
- * first page executable, so that profilers find the name of the file.
+ * Is @mapping the code mapping of a jitdump file? Runtimes map the first page of their jitdump
+ * executable, so that profilers can find the file's name.
  */
 bool maps_is_jitdump(const struct mapping *mapping);
 

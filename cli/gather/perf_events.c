@@ -36,7 +36,7 @@
 
 /* The events of one ring's thread. */
 struct perf_event {
-	/* The ring's owner when events were last opened or refused. 0 if no event was tried. */
+	/* The ring's owner when an event was last tried; 0: none. */
 	uint64_t owner;
 	bool is_open;
 	struct kernel_stacks stacks;
@@ -95,10 +95,7 @@ static int signal_thread(int fd, pid_t tid, int signal)
 	return 0;
 }
 
-/*
- * Raise RLIMIT_NOFILE so that every ring can have a descriptor. Store the old limit to @before; set
- * @has_raised if the limit was changed.
- */
+/* Raise RLIMIT_NOFILE to a descriptor per ring. *@before is the old limit. */
 static int raise_files(struct rlimit *before, bool *has_raised)
 {
 	struct rlimit limit;
@@ -195,15 +192,9 @@ out:
 	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
 }
 
-/*
- * The period of events is 1/SHORTER_BY shorter than the period of samples, see
- * libprof/sampler/events.c.
- */
+/* Events' periods are 1/SHORTER_BY shorter than samples', see libprof/sampler/events.c. */
 #define SHORTER_BY 256
-/*
- * Shortest period in ns for signals that cost @cost_ns. With this period, signals without their
- * handlers take 4/9 of the time.
- */
+/* Shortest period in ns: signals without their handlers then take 4/9 of the time. */
 #define COST_PART(cost_ns) ((cost_ns)*9 / 4)
 
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
@@ -320,10 +311,7 @@ static void close_event(struct perf_events *events, uint32_t index)
 	*event = (struct perf_event){0};
 }
 
-/*
- * Open the events of ring @index. If the kernel refuses the first event, the thread keeps its
- * timer.
- */
+/* Open the events of ring @index. If the first is refused, the thread keeps its timer. */
 static void begin_event(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
 {
@@ -378,10 +366,7 @@ int perf_events_next_stack(
 {
 	const struct perf_event *event = &events->rings[index];
 
-	/*
-	 * Compare without the two low bits, which are the ring's state. The upper bits are the
-	 * image's number.
-	 */
+	/* Compare the image's number only. The two low bits are the ring's state. */
 	return event->owner >> 2 == owner >> 2 ? kernel_stacks_next(&event->stacks, out) : 0;
 }
 

@@ -19,8 +19,8 @@ struct kernel_stack;
 struct perf_events;
 
 /*
- * Returns the rate in Hz of the kernel's tick. The kernel checks CPU timers only at ticks, so
- * sampling at a higher rate needs events.
+ * Returns the kernel's tick rate in Hz. CPU timers are checked at ticks, so higher rates need
+ * events.
  * Source: clock_getres(2), CLOCK_MONOTONIC_COARSE
  */
 uint32_t perf_events_tick_hz(void);
@@ -59,9 +59,8 @@ struct perf_events *perf_events_new(
 void perf_events_free(struct perf_events *events);
 
 /*
- * Open or close the events of ring @index, according to the ring's present owner and to the state
- * of the owner's @slot. @pid is the owner's pid in flamerun's pid namespace. If @pid is 0, which
- * means unknown, no event is opened.
+ * Open or close the events of ring @index, according to the ring's owner and its @slot. @pid is the
+ * owner's pid in flamerun's pid namespace; 0 if unknown, then no event is opened.
  */
 void perf_events_update(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Read records from the pipes. is_valid_record() checks each record, then one function per type
- * copies its values into the profile.
- */
+/* is_valid_record() checks each record, then one function per type copies it into the profile. */
 #include "cli/gather/pipe_reader.h"
 
 #include <errno.h>
@@ -198,10 +195,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_met++;
 }
 
-/*
- * Open the module's file now, because names are looked up later. The file can be opened through
- * /proc only while its process runs, and most processes still run when this record is read.
- */
+/* Open the module's file for later naming, while /proc has it: most processes still run now. */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {
@@ -248,10 +242,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 	hold_file(pipe_reader, image, record);
 }
 
-/*
- * If a record exceeded a limit of the profile (@error is not 0), count the record as lost in
- * control_dropped, where records are counted that the program's control ring had no room for.
- */
+/* Count a record that exceeded a limit of the profile as if its control ring had been full. */
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
@@ -421,10 +412,7 @@ static void read_life_record(struct pipe_reader *pipe_reader, const struct recor
 	state->lives[state->life_count++].comm[sizeof(record->comm) - 1] = '\0';
 }
 
-/*
- * Returns the smallest valid size in bytes of a record of @type, or 0 if @type is unknown. *@text
- * is set if the type has a text after its fixed part.
- */
+/* Returns the least bytes of a record of @type, or 0 if unknown. *@text: a text follows these. */
 static size_t min_record_bytes(uint32_t type, int *text)
 {
 	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||
@@ -463,10 +451,7 @@ static size_t min_record_bytes(uint32_t type, int *text)
 	}
 }
 
-/*
- * Check that @record has a known type and is long enough for this type, and that its text ends with
- * a NUL. For a sample, check also that its frames are inside the record.
- */
+/* Is @record of a known type and long enough, its text terminated and its frames inside it? */
 static int is_valid_record(const struct record *record)
 {
 	struct wire_sample sample;
@@ -490,10 +475,7 @@ static void read_record(
 		counts_of(pipe_reader)->malformed++;
 		return;
 	}
-	/*
-	 * After an allocation failure, skip everything except RECORD_ROUND and RECORD_END. Other
-	 * code waits until these two have been read.
-	 */
+	/* Out of memory: still read RECORD_ROUND and RECORD_END, because others wait for them. */
 	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
 	switch (record->type) {
@@ -563,10 +545,7 @@ static void read_records(struct pipe_reader *pipe_reader, enum record_source sou
 		read_record(pipe_reader, source, record);
 		at += record->bytes;
 	}
-	/*
-	 * Discard the bytes of a damaged stream, because its writer waits until all bytes have been
-	 * read.
-	 */
+	/* Empty a damaged stream, because its writer waits until all bytes are read. */
 	if (stream->is_damaged)
 		at = stream->count;
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
@@ -578,10 +557,7 @@ static void read_stream(struct pipe_reader *pipe_reader, enum record_source sour
 	struct stream *stream = &pipe_reader->streams[source];
 
 	for (;;) {
-		/*
-		 * The buffer has room for READ_BYTES, because less than one record is left of the
-		 * previous read.
-		 */
+		/* READ_BYTES fit, because less than one record is left from before. */
 		ssize_t got = read(stream->pipe_read, stream->bytes + stream->count, READ_BYTES);
 
 		if (got < 0 && errno == EINTR)

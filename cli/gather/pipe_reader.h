@@ -23,18 +23,14 @@ int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz);
 void pipe_reader_free(struct pipe_reader *pipe_reader); /* NULL is fine */
 
 /*
- * Returns the writing end of the pipe of @source: non-blocking, close-on-exec, owned by
- * @pipe_reader.
+ * Returns the writing end of @source's pipe, non-blocking and close-on-exec. Owned by @pipe_reader.
  */
 int pipe_reader_writer(const struct pipe_reader *pipe_reader, enum record_source source);
 
 /* Returns a descriptor that is ready for POLLIN when a pipe can be read. Owned by @pipe_reader. */
 int pipe_reader_descriptor(const struct pipe_reader *pipe_reader);
 
-/*
- * Read and process all records that the pipes hold now. Never blocks. Returns 0, or -ENOMEM with
- * the earlier records in the profile.
- */
+/* Read all that the pipes hold. Never blocks. Returns 0, or -ENOMEM: earlier records stay. */
 int pipe_reader_read(struct pipe_reader *pipe_reader);
 
 /* Sleep until a pipe can be read, for at most @timeout_ms. */
@@ -67,10 +63,7 @@ struct pipe_reader_state {
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
 
-/*
- * Returns the modules' files, which were opened when RECORD_MODULE was read. Borrowed. NULL without
- * memory.
- */
+/* Returns the modules' files, opened when RECORD_MODULE was read. Borrowed; NULL without memory. */
 const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader);
 
 /* Returns the profile, borrowed. */

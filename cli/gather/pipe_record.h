@@ -50,9 +50,7 @@ struct record {
 /* Bytes of the largest record. The largest records hold a stack or the text of a control record. */
 #define RECORD_BYTES_MAX 65536u
 
-/*
- * The first number of images that the tracing process numbers. Numbers from the arena begin at 1.
- */
+/* First image number of the tracing process. Numbers in the arena begin at 1. */
 #define RECORD_TRACER_IMAGES (1ULL << 61)
 
 struct record_image {
@@ -117,10 +115,7 @@ struct record_sample {
 	struct record record;
 	uint64_t image;
 	uint64_t time_ns;
-	/*
-	 * Number of the thread in the image. 0: the sample has no thread and counts for the whole
-	 * image.
-	 */
+	/* Number in the image. 0: no thread, the sample counts for the whole image. */
 	uint32_t thread;
 	/* In sampling periods. 0: the record only sets the stack that later records refer to. */
 	uint32_t weight;
@@ -139,10 +134,7 @@ enum record_unsampled {
 	RECORD_REFUSED /* tracing is forbidden */
 };
 
-/*
- * The end of an image. In records of the tracing process, fields that the image itself would count
- * are 0.
- */
+/* The end of an image. In the tracing process's records, counters of the library are 0. */
 struct record_image_end {
 	struct record record;
 	uint64_t image;
@@ -184,10 +176,7 @@ struct record_totals {
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
 };
 
-/*
- * Number of programs that could not be sampled for one reason, or only by stops. The tracing
- * process writes these records when it ends.
- */
+/* Programs that could not be sampled, or only by stops, for one reason; from the tracer's end. */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;
@@ -198,10 +187,7 @@ struct record_refusal {
 	char text[];	   /* reason of the first program */
 };
 
-/*
- * Clock readings of a thread over the time in which it was observed. The thread's samples and waits
- * must add up to them.
- */
+/* Clock readings of an observed thread. Its samples and waits must add up to these. */
 struct record_life {
 	struct record record;
 	uint64_t image;
@@ -216,10 +202,7 @@ struct record_life {
 	char comm[WIRE_COMM_BYTES];
 };
 
-/*
- * Written at a source's end: the first reason why it could not read what a thread waits for, or ""
- * if it always could.
- */
+/* At a source's end: why it first could not read a thread's wait; "" if it always could. */
 struct record_waits {
 	struct record record;
 	char refusal[192];
@@ -251,8 +234,8 @@ struct pipe_writer {
 };
 
 /*
- * Append a record that consists of @head and then @tail. @head is @head_bytes long and begins with
- * a struct record, which this function fills in. Returns 0, or -ENOMEM with nothing appended.
+ * Append a record: @head, then @tail. @head begins with a struct record, which is filled in.
+ * Returns 0, or -ENOMEM with nothing appended.
  */
 int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void *head,
 	size_t head_bytes, const void *tail, size_t tail_bytes);
@@ -265,16 +248,10 @@ int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
 int pipe_writer_put_refusal(
 	struct pipe_writer *pipe_writer, uint64_t programs, bool by_stops, const char *why);
 
-/*
- * Write as many bytes as the pipe accepts now. Returns the number of bytes left, or -errno if the
- * reader is gone.
- */
+/* Write what the pipe accepts now. Returns the bytes left, or -errno if the reader is gone. */
 long pipe_writer_flush(struct pipe_writer *pipe_writer);
 
-/*
- * Write all bytes, and wait until the reader has made room for them. Returns 0, or -errno if the
- * reader is gone.
- */
+/* Write all bytes, waiting for the reader. Returns 0, or -errno if the reader is gone. */
 int pipe_writer_finish(struct pipe_writer *pipe_writer);
 void pipe_writer_release(struct pipe_writer *pipe_writer);
 

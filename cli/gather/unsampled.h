@@ -29,9 +29,8 @@ struct unsampled {
 };
 
 /*
- * Check the threads of the image of @slot, whose process has used @cpu_ns of CPU time. Does nothing
- * unless clearly more of this time is without samples than at the last check. Costs some 20 us per
- * thread, and 1/200 of a CPU at most.
+ * Check the threads of the image of @slot, whose process has used @cpu_ns, unless about as much CPU
+ * time is without samples as at the last check. Costs 20 us per thread, at most 1/200 of a CPU.
  */
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns);
