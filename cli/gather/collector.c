@@ -441,7 +441,7 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	/* Skip the last frame if the walk did not reach the root: it may be no code. */
+	/* If the walk did not reach the root, skip its last frame: it may be no code address. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))

@@ -25,7 +25,7 @@ struct perf_events;
 /* An image that has begun: one program in one process, from fork or exec to exec or exit. */
 struct collector_image {
 	uint64_t image;
-	uint32_t pid;			 /* in its own pid namespace */
+	uint32_t pid; /* in its own pid namespace */
 	/* In flamerun's pid namespace the process has another pid than `pid`. */
 	bool namespaced;
 	/* Address in the process's memory where the process keeps its image number. */

@@ -154,7 +154,7 @@ bool maps_is_jitdump(const struct mapping *mapping)
 #define WAIT_MS_MAX 3200u
 #define NS_PER_MS   1000000ULL
 
-/* Their numbers count down from WIRE_MODULE_MAX, because the library's count up from 1. */
+/* Module numbers count down from WIRE_MODULE_MAX here, because the library's count up from 1. */
 #define MODULES_MAX (WIRE_MODULE_MAX / 2)
 
 static int is_known(const struct mappings *mappings, uint64_t address)

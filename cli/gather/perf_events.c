@@ -95,7 +95,7 @@ static int signal_thread(int fd, pid_t tid, int signal)
 	return 0;
 }
 
-/* Raise RLIMIT_NOFILE to a descriptor per ring. *@before is the old limit. */
+/* Raise RLIMIT_NOFILE so that each ring can have a descriptor. *@before is the old limit. */
 static int raise_files(struct rlimit *before, bool *has_raised)
 {
 	struct rlimit limit;

@@ -42,7 +42,7 @@ struct pipe_reader_refusal {
 	uint64_t programs; /* 0: unused entry */
 	/* The programs were sampled by stops, see struct record_refusal. */
 	bool by_stops;
-	char text[256];	   /* reason, as for the first program */
+	char text[256]; /* reason, as for the first program */
 };
 
 #define PIPE_READER_LIVES_MAX 65536u

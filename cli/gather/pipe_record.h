@@ -69,7 +69,7 @@ struct record_module {
 	uint64_t start, end;
 	/* File offset that is mapped at `start`. Valid only with WIRE_MODULE_MAPPED. */
 	uint64_t file_offset;
-	uint64_t time_ns;     /* when mapped, CLOCK_MONOTONIC */
+	uint64_t time_ns; /* when mapped, CLOCK_MONOTONIC */
 	uint32_t number;
 	uint32_t flags; /* WIRE_MODULE_* */
 	uint32_t build_id_bytes;
@@ -176,7 +176,7 @@ struct record_totals {
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
 };
 
-/* Programs that could not be sampled, or only by stops, for one reason; from the tracer's end. */
+/* Programs that could not be sampled, or only by stops, for one reason. Written by the tracer. */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;

@@ -39,7 +39,7 @@ struct unsampled_thread {
 	pid_t tid;
 	/* Values of the last check: */
 	uint64_t cpu_ns;
-	uint64_t turns;	  /* times it got a CPU */
+	uint64_t turns; /* times it got a CPU */
 	/* Number of times the thread went to sleep. 0 if the thread has no ring. */
 	uint64_t sleeps;
 	uint64_t written; /* bytes written to its ring */

@@ -65,10 +65,7 @@ void attach_remove_target(struct tracer *tracer, struct target *target)
 	target_free(target);
 }
 
-/*
- * Add a struct tracee for the attached thread @tid. If the thread @was_there before, its CPU time
- * until now is not counted.
- */
+/* Add the attached thread @tid. If it @was_there before, do not count its CPU time until now. */
 static struct tracee *add_tracee(
 	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
 {
@@ -84,10 +81,7 @@ static struct tracee *add_tracee(
 	return tracee;
 }
 
-/*
- * List the threads of @pid. Returns an owned list, or NULL if the process has ended or without
- * memory.
- */
+/* List the threads of @pid. Returns an owned list, or NULL if it has ended or without memory. */
 static pid_t *list_threads(pid_t pid, long *count)
 {
 	size_t room = THREADS_FIRST;
@@ -106,8 +100,7 @@ static pid_t *list_threads(pid_t pid, long *count)
 }
 
 /*
- * Attach to the threads of @target that are listed now and not yet attached. Returns the number of
- * attached threads. If some attach fails, *@error is set to the first error.
+ * Attach to the unattached threads of @target, once. Returns their number; *@error: first failure.
  */
 static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {
@@ -186,10 +179,7 @@ bool attach_shares_memory(pid_t pid, pid_t other)
 	return !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
 }
 
-/*
- * Is @pid a vfork child, which will soon exec another program? An exec deletes timers, so making a
- * timer for it would be wasted.
- */
+/* Is @pid a vfork child? It will soon exec, which deletes timers, so it needs none. */
 static bool is_about_to_exec(pid_t pid)
 {
 	return attach_shares_memory(pid, (pid_t)procfs_number(pid, "PPid"));

@@ -13,11 +13,8 @@
 #include "cli/outside/tracer.h"
 
 enum attach_since {
-	ATTACH_NOW,   /* count CPU time from now */
-	/*
-	 * Count all CPU time of the process: the first sample's stack also counts for the time
-	 * before it.
-	 */
+	ATTACH_NOW, /* count CPU time from now */
+	/* Count all CPU time: the first stack also counts for the time before it. */
 	ATTACH_BIRTH,
 	/* Sample the process and count its CPU time only from its next exec on. */
 	ATTACH_EXEC,
@@ -43,7 +40,7 @@ void attach_new_threads(struct tracer *tracer, struct target *target);
 
 /*
  * Handle the first stop of thread @tid, which the kernel attached because its creator is traced.
- * Returns its tracee. Returns NULL if the thread is not to be sampled; it is detached then.
+ * Returns its tracee, or NULL with the thread detached: it is not to be sampled.
  */
 struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 
@@ -54,10 +51,7 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
 void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid);
 
-/*
- * Record the CPU time and waits of @target when its image ends (@has_ended) or only its sampling
- * ends.
- */
+/* Record CPU time and waits of @target's image at its end, or at the end of sampling. */
 void attach_end_image(struct tracer *tracer, struct target *target, bool has_ended,
 	bool left_by_exec);
 
@@ -68,8 +62,7 @@ void attach_end_target(struct tracer *tracer, struct target *target);
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal);
 
 /*
- * Do two processes share their memory, as a vfork(2) child and its parent do? Returns false also if
- * the kernel refuses the comparison.
+ * Do two processes share their memory, as after vfork(2)? False also if the kernel refuses kcmp(2).
  */
 bool attach_shares_memory(pid_t pid, pid_t other);
 

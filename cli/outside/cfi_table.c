@@ -113,10 +113,7 @@ int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint
 	for (uint64_t i = 0; i < table.count && out.used < BYTES_MAX; i++) {
 		struct gopclntab_function function;
 
-		/*
-		 * Make no FDE for a function that switches stacks: frame pointers unwind it
-		 * correctly.
-		 */
+		/* Frame pointers unwind functions that switch stacks: make no FDE. */
 		if (!gopclntab_function(&table, i, &function) &&
 			(function.is_outermost || !function.switches_stack))
 			put_fde(&out, vaddr, &table, &function);
@@ -142,20 +139,14 @@ static void put_word(char *to, uint64_t value)
 	memcpy(to, &word, sizeof(word));
 }
 
-/*
- * Write an .eh_frame_hdr with 32-bit offsets. These suffice because code is at most 2 GiB from its
- * .eh_frame.
- */
+/* Write .eh_frame_hdr. Its offsets have 32 bits: code is at most 2 GiB from .eh_frame. */
 static void write_table(
 	char *to, uint64_t frames, uint64_t header, const struct functions *functions)
 {
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
 
-	/*
-	 * The header has a version and encodings, the offset of .eh_frame, and a count. The table
-	 * follows.
-	 */
+	/* Header: version and encodings, offset of .eh_frame, count. The table follows. */
 	memcpy(to, kinds, sizeof(kinds));
 	put_word(to + 4, frames - (header + 4));
 	put_word(to + 8, functions->count);

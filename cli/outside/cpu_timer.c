@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make CPU timers by remote calls. One stopped thread can make the timers of all threads of its
- * process, because timer_create(2) accepts the CPU clock of each of them. Source of clock numbers:
- * Linux include/linux/posix-timers_types.h.
+ * One stopped thread can make the timers of all threads of its process, because timer_create(2)
+ * accepts the CPU clock of each. Source of clock numbers: Linux include/linux/posix-timers_types.h.
  */
 #include "cli/outside/cpu_timer.h"
 
@@ -30,8 +29,8 @@
 /* Words of a struct sigevent with SIGEV_THREAD_ID: the value; signal and kind; the thread. */
 #define EVENT_WORDS  3u
 /* Index of the scratch word to which the kernel writes the number of a new timer. */
-#define TIMER_WORD   4u
-#define SPEC_WORDS   4u /* of struct itimerspec */
+#define TIMER_WORD 4u
+#define SPEC_WORDS 4u /* of struct itimerspec */
 
 /* Read at most this many of a thread's pending signals. */
 #define PENDING_MAX 8
@@ -211,19 +210,13 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 {
 	long result;
 
-	/*
-	 * Make no timer for a kernel worker. A timer's signal arrives on the way back to user mode,
-	 * and a worker never goes there.
-	 */
+	/* A timer's signal arrives on the way to user mode, where kernel workers never go. */
 	if (tracees_is_worker(tracee)) {
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
 	}
 	tracee->credit += tracees_count(tracee, tracer->period_ns);
-	/*
-	 * Let the timer first expire after a random part of a period, so that short threads are
-	 * sampled as well.
-	 */
+	/* The first period is a random part of one, so that short threads are sampled as well. */
 	result = make_timer(call, tracee, 1 + tracer_random(tracer, tracer->period_ns),
 		tracer->period_ns);
 	if (!result)

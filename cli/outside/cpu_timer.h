@@ -57,15 +57,12 @@ void cpu_timers_prepare(struct tracer *tracer);
  */
 int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/*
- * Delete all timers of the process of @tracee, which is in a stop that allows remote calls. Returns
- * the signal with which to resume @tracee, or 0.
- */
+/* Delete all timers of @tracee's process in such a stop. Returns as cpu_timers_make(). */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
 /*
- * Delete @timer, which an earlier flamerun left in the process and for which @tracee has stopped.
- * Make timers as cpu_timers_make() does. Returns the signal with which to resume @tracee, or 0.
+ * Delete @timer, left by an earlier flamerun, for which @tracee has stopped. Then do as
+ * cpu_timers_make(), and return the signal with which to resume @tracee, or 0.
  */
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer);
 
@@ -76,8 +73,8 @@ void cpu_timer_refuse(struct tracer *tracer, const char *why);
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 
 /*
- * Forget the timer of @tracee, which has ended or exec'd. The timer is deleted when a thread of its
- * process next stops.
+ * Forget the timer of @tracee, which ended or exec'd. Its process deletes the timer at its next
+ * stop.
  */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 

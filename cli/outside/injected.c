@@ -16,10 +16,7 @@
 
 #define NS_PER_S 1000000000ULL
 
-/*
- * Least time between two searches for pids, which take some ms. Each image is searched for at most
- * SEARCHES_MAX times.
- */
+/* Least time between two searches for pids. A search takes some ms. */
 #define SEARCH_NS    (NS_PER_S / 2)
 #define SEARCHES_MAX 4
 
@@ -223,9 +220,8 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 }
 
 /*
- * Record a stack that a perf event recorded while the kernel worked for @thread: the kernel's
- * frames and the unwound user frames. The innermost user frame is the one that entered the kernel:
- * its pc is after a system call instruction, or at an instruction that faulted.
+ * Record a kernel stack from a perf event, with the unwound user stack below it. Its innermost user
+ * frame entered the kernel: the pc is after a system call instruction, or at one that faulted.
  */
 static void add_kernel_stack(
 	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *kernel_stack)
@@ -235,10 +231,7 @@ static void add_kernel_stack(
 	struct stackwalk walk = {.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
-		/*
-		 * The thread has run since, so a language's frames in its memory have changed: do
-		 * not read them.
-		 */
+		/* The thread has run since, so language frames in memory are others. */
 		.is_native = true};
 	struct wire_sample sample = {.thread = thread,
 		.time_ns = kernel_stack->time_ns,

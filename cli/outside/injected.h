@@ -20,7 +20,7 @@ struct injected;
 struct injected_config {
 	struct wire_arena *arena; /* borrowed */
 	uint32_t rate_hz;
-	bool has_waits;	  /* record threads' waits */
+	bool has_waits; /* record threads' waits */
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool has_details;
 };

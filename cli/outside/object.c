@@ -23,10 +23,7 @@
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
-/*
- * Read several pages with one process_vm_readv(2). The kernel stops at the first page that is not
- * mapped, and returns the number of bytes read.
- */
+/* Read several pages per call. The kernel stops at the first unmapped page. */
 
 #define NO_PAGE 1u /* no page's address */
 
@@ -48,8 +45,8 @@ void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, ui
 }
 
 /*
- * Bytes above a copied stack's start that count as this stack. Such an address is never read from
- * the process, because the thread runs again. 8 MiB is the usual limit of a stack.
+ * Bytes above the start of a copied stack that count as this stack: they are never read from the
+ * process, which runs again. 8 MiB is the usual limit of a stack.
  */
 #define STACK_REACH ((uintptr_t)8 << 20)
 
@@ -70,10 +67,7 @@ static void read_pages(struct memory *memory, uintptr_t page)
 		memory->held[slot] = NO_PAGE;
 		local[i] = (struct iovec){.iov_base = memory->page[slot], .iov_len = MEMORY_PAGE};
 	}
-	/*
-	 * At the end of the address space, read only one page, because the sum of address and
-	 * length must not overflow.
-	 */
+	/* At the end of the address space, read one page only: more would overflow. */
 	remote.iov_len = page > UINTPTR_MAX - MEMORY_STRETCH * MEMORY_PAGE
 				 ? MEMORY_PAGE
 				 : MEMORY_STRETCH * MEMORY_PAGE;
@@ -238,9 +232,8 @@ static void read_notes(
 }
 
 /*
- * Copy .eh_frame_hdr and .eh_frame. The copy starts at the first of the two and ends at the end of
- * their segment, because only the section headers say where .eh_frame ends, and these are not
- * mapped.
+ * Copy .eh_frame_hdr and .eh_frame, from the first of them to the end of their segment: only the
+ * section headers, which are not mapped, say where .eh_frame ends.
  */
 static void read_cfi(
 	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
@@ -327,10 +320,7 @@ static uint64_t free_vaddr(const struct object *object)
 	return ((last->vaddr + last->bytes) | 0xfffffff) + 1;
 }
 
-/*
- * Read call-frame information by the section headers. Static programs have no .eh_frame_hdr that
- * leads to it; Go programs have a pclntab in its stead.
- */
+/* Find call-frame information by section headers, for static programs and Go's pclntab. */
 static void read_sections(struct object *object, int descriptor)
 {
 	struct elf_file file;
@@ -362,9 +352,8 @@ static void read_sections(struct object *object, int descriptor)
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /*
- * Fill in the segments, build-id and call-frame information of @object (zeroed) from @source.
- * Returns 0; -ENOEXEC if it is no ELF file for this CPU; -EBADMSG if it is broken; -EFAULT; or
- * -ENOMEM. The caller frees @object in each case.
+ * Fill in @object (zeroed) from @source. Returns 0; -ENOEXEC if it is no ELF file for this CPU;
+ * -EBADMSG if broken; -EFAULT; or -ENOMEM. The caller frees @object in each case.
  */
 static int read_object(struct object *object, struct object_source *source)
 {
@@ -500,8 +489,8 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 		if (mapping->offset < floor || mapping->offset >= load->offset + load->bytes)
 			continue;
 		/*
-		 * If two segments share the first page of the mapping, the mapping belongs to the
-		 * second one.
+		 * If the next segment begins in the mapping's first page, the mapping belongs to
+		 * that segment.
 		 */
 		if (i + 1 < object->load_count &&
 			(object->loads[i + 1].offset & ~(uint64_t)(MEMORY_PAGE - 1)) ==

@@ -26,24 +26,21 @@ struct object_load {
 };
 
 struct object {
-	/* The module number in frames, from 1. It does not change until objects_release(). */
+	/* Module number in frames, from 1. */
 	uint32_t number;
 	uint64_t inode;
 	unsigned major, minor;
-	/* ctime of the file, needed because inode numbers are reused. */
+	/* ctime: inode numbers are reused */
 	struct timespec changed;
 	char *path;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
 	struct object_load loads[OBJECT_LOADS_MAX];
 	unsigned load_count;
-	/*
-	 * ELF virtual addresses of .eh_frame_hdr and of all call-frame information. `header` is 0
-	 * if there is none.
-	 */
+	/* ELF virtual addresses of .eh_frame_hdr (0: none) and of all call-frame information. */
 	uint64_t header;
 	uint64_t cfi_start, cfi_end;
-	char *cfi; /* copy of that range */
+	char *cfi;	  /* copy of that range */
 	uint64_t dynamic; /* its vaddr; 0: none */
 };
 
@@ -61,10 +58,7 @@ const struct object *objects_find(struct objects *objects, pid_t pid,
 	const struct mapping *mapping, const struct mapping *first);
 void objects_release(struct objects *objects);
 
-/*
- * Compute *@bias: subtract it from an address in @mapping to get the ELF virtual address. Returns 0
- * or -ENOENT.
- */
+/* Set *@bias, which is an address in @mapping minus its ELF vaddr. Returns 0 or -ENOENT. */
 int object_bias(const struct object *object, const struct mapping *mapping, uintptr_t *bias);
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
@@ -77,14 +71,13 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 #define MEMORY_PAGE    4096u
 /* Number of cached pages. A page is cached in slot (page number % MEMORY_SLOTS). */
 #define MEMORY_SLOTS   64u
-#define MEMORY_STRETCH 4u  /* pages read at once */
+#define MEMORY_STRETCH 4u /* pages read at once */
 
 struct memory {
 	pid_t pid;
 	/*
-	 * Copy of a thread's stack, whose first byte is at address `stack_start`; or NULL. The
-	 * stack above the copied part is not read, because the thread runs again and may have
-	 * changed it.
+	 * Copy of a thread's stack from `stack_start` on, or NULL. Stack above the copy is not read
+	 * from the process, because the thread runs again.
 	 */
 	const char *stack;
 	uintptr_t stack_start;
@@ -94,16 +87,10 @@ struct memory {
 	char page[MEMORY_SLOTS][MEMORY_PAGE];
 };
 
-/*
- * Empty the cache and set @pid as the process to read. Call this before each walk, because the
- * process may have changed its memory.
- */
+/* Empty the cache and read from @pid. Call this before each walk, because memory may change. */
 void memory_begin(struct memory *memory, pid_t pid);
 
-/*
- * Do as memory_begin(), and take the memory from address @start on from the copied stack of @bytes
- * bytes at @stack, which is borrowed.
- */
+/* Do as memory_begin(), with @bytes bytes at @stack (borrowed) as the memory at address @start. */
 void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
 	size_t bytes);
 

@@ -15,18 +15,15 @@
 #include <sys/types.h>
 
 struct outer_pid {
-	pid_t inner;	   /* pid in its own namespace */
-	uint64_t image;	   /* its image number */
+	pid_t inner;	/* pid in its own namespace */
+	uint64_t image; /* its image number */
 	/* Address in the process's memory at which the library stored `image`. */
 	uint64_t image_at;
 	/* The process's pid in flamerun's namespace. 0 if it was not found yet. */
 	pid_t outer;
 };
 
-/*
- * Search /proc for the processes of the @count elements of @pids whose `outer` is 0, and set
- * `outer`.
- */
+/* Search /proc for those of the @count processes whose `outer` is 0, and set `outer`. */
 void outer_pids_find(struct outer_pid *pids, size_t count);
 
 #endif

@@ -24,35 +24,26 @@ struct outside_config {
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool wait_details;
 	bool follow; /* trace children as well */
-	/*
-	 * The arena, borrowed. The tracer attaches to programs of the run that have no slot in it.
-	 * If NULL, the tracer attaches only on command.
-	 */
+	/* Arena, borrowed: attach to programs without a slot in it. If NULL, only on command. */
 	struct wire_arena *arena;
 	int arena_descriptor;
 	/* The writing end of the tracer's pipe, non-blocking. Borrowed for the call. */
 	int pipe;
 };
 
-/*
- * Start the tracing process. Returns 0 with an owned object in *@out, or -errno with @message
- * filled.
- */
+/* Start the tracing process. Returns 0 with owned *@out, or -errno with @message filled. */
 int outside_open(struct outside **out, const struct outside_config *config,
 	struct diag_message *message);
 
-/*
- * End the tracing process and free @outside, which may be NULL. Its targets are detached and
- * continue.
- */
+/* End the tracing process and free @outside (or NULL). Its targets continue, detached. */
 void outside_free(struct outside *outside);
 
 /* Returns the pid of the tracing process, for prctl(2), PR_SET_PTRACER. */
 pid_t outside_tracer(const struct outside *outside);
 
 /*
- * Sample process @pid from now on, or from its next exec on if @from_exec. Returns 0, or -errno
- * with the rule that forbids it in @message.
+ * Sample @pid from now on, or from its next exec on if @from_exec. Returns 0, or -errno with the
+ * rule that forbids it in @message.
  */
 int outside_attach(
 	struct outside *outside, pid_t pid, bool from_exec, struct diag_message *message);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Find out from /proc which rule forbids tracing, because EPERM alone does not say it. The texts of
- * the messages are in cli/explain.def.
- */
+/* Find the rule that forbids tracing, because EPERM does not say it. Texts: cli/explain.def. */
 #include "cli/outside/refusal.h"
 
 #include <elf.h>
@@ -51,10 +48,7 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 		FACTS(.name = who, .n = (uint64_t)pid));
 }
 
-/*
- * Is @pid a kernel thread? Such a thread has neither memory nor /proc/PID/exe. Memory alone is not
- * enough, because a process that is ending has none, either.
- */
+/* Is @pid a kernel thread, with no exe and no memory? An ending process only lacks memory. */
 static bool is_kernel_thread(pid_t pid)
 {
 	char exe[PATH_MAX];
@@ -62,10 +56,7 @@ static bool is_kernel_thread(pid_t pid)
 	return procfs_number(pid, "VmSize") < 0 && procfs_link(pid, "exe", exe) == -ENOENT;
 }
 
-/*
- * Explain why /proc does not show the process: it does not exist, or is hidden (proc(5),
- * "hidepid").
- */
+/* Explain why /proc lacks the process: it does not exist or is hidden (proc(5), "hidepid"). */
 static int explain_absence(pid_t pid, struct diag_message *message)
 {
 	bool is_hidden = kill(pid, 0) && errno == EPERM;
@@ -129,8 +120,8 @@ static bool is_confined(void)
 }
 
 /*
- * Is the process in flamerun's user namespace? If the process's namespace cannot be read, assume
- * that it is, unless is_confined().
+ * Is the process in flamerun's user namespace? If its namespace cannot be read, assume that it is,
+ * unless is_confined().
  */
 static bool shares_user_namespace(pid_t pid)
 {
@@ -178,8 +169,7 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 }
 
 /*
- * Explain @error for @pid. EPERM and EACCES are explained by the rule that forbids tracing, other
- * errors by @cause. Returns -errno.
+ * Explain EPERM and EACCES by the rule that forbids tracing @pid, others by @cause. Returns -errno.
  */
 static int explain_error(pid_t pid, int error, enum explanation cause, struct diag_message *message)
 {
@@ -212,10 +202,7 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 {
 	struct diag_message foreseen = {0};
 
-	/*
-	 * Check again, because the process may have ended or another tracer may have attached since
-	 * the first check.
-	 */
+	/* Check again: the process may have ended or be traced since the first check. */
 	if (!refusal_predict(pid, &foreseen))
 		return explain_error(pid, error,
 			error == -ENOSYS ? EXPLAIN_NO_PTRACE : EXPLAIN_CANNOT_TRACE, message);

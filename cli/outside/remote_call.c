@@ -22,18 +22,15 @@
 #include "libprof/procfs.h"
 
 /* Bytes below the stack pointer that the interrupted function may use. */
-#define RED_ZONE    128u
-#define SIGSET_BYTES 8u	 /* kernel's sigset_t */
+#define RED_ZONE     128u
+#define SIGSET_BYTES 8u /* kernel's sigset_t */
 #define VDSO_BYTES  4096u
 /* ns between two checks whether the thread that should stop is still alive. */
-#define CHECK_NS    2000000
+#define CHECK_NS 2000000
 /* Give up after so many stops, if none of them is the end of the step. */
-#define STEPS_MAX   16u
+#define STEPS_MAX 16u
 
-/*
- * Returns the offset of a system call instruction in the vDSO, which is the same in all processes;
- * 0 if the vDSO has none.
- */
+/* Returns the offset of a system call instruction in every process's vDSO; 0 if none. */
 static uintptr_t find_instruction(void)
 {
 	static const char bytes[] = ARCH_SYSCALL_INSTRUCTION;
@@ -70,10 +67,7 @@ static int set_blocked(pid_t tid, uint64_t blocked)
 											 : 0;
 }
 
-/*
- * Read a word of a stopped thread's memory. Use ptrace(2), because it works even if the process is
- * not dumpable.
- */
+/* Read a word of a stopped thread by ptrace(2), which works even if it is not dumpable. */
 static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 {
 	long value;
@@ -109,8 +103,8 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
 static bool is_in_sequence(pid_t tid)
 {
 	/*
-	 * The kernel's struct ptrace_rseq_configuration. `pointer` points to a struct rseq, in
-	 * which the pointer to the current sequence is at offset 8.
+	 * The kernel's struct ptrace_rseq_configuration. In struct rseq, the sequence's pointer is
+	 * at offset 8.
 	 */
 	struct {
 		uint64_t pointer;
@@ -164,10 +158,7 @@ static bool is_step(struct remote_call *call, int status)
 	if (event)
 		return false;
 	ptrace(PTRACE_GETSIGINFO, call->tid, NULL, &info);
-	/*
-	 * A SIGSYS with this si_code means that the call was intercepted. Do not pass it to the
-	 * program.
-	 */
+	/* This SIGSYS reports an intercepted call. Do not pass it to the program. */
 	call->is_forbidden |= signal == SIGSYS && info.si_code > 0;
 	if ((signal == SIGTRAP || signal == SIGSYS) && info.si_code > 0)
 		return true;
@@ -242,10 +233,7 @@ int remote_end(struct remote_call *call)
 	remote_put(call, 0, call->kept, REMOTE_WORDS);
 	remote_set_registers(call->tid, call->regset);
 	set_blocked(call->tid, call->blocked);
-	/*
-	 * If the process was stopped during the call, the step resumed the thread nevertheless:
-	 * stop it again.
-	 */
+	/* The step resumed the thread although its process was stopped: stop it again. */
 	if (call->has_stopped)
 		ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
 	return call->signal;

@@ -24,7 +24,7 @@
 #define REMOTE_REGSET_WORDS (ARCH_REGSET_BYTES / 8)
 
 /*
- * Read or write the registers of the stopped thread @tid. Returns 0, or -errno; -EINVAL if the
+ * Read or write the registers of the stopped thread @tid. Returns 0, or -errno: -EINVAL if the
  * program has another word size.
  */
 int remote_get_registers(pid_t tid, uint64_t regset[REMOTE_REGSET_WORDS]);
@@ -33,7 +33,7 @@ int remote_set_registers(pid_t tid, const uint64_t regset[REMOTE_REGSET_WORDS]);
 struct remote_call {
 	pid_t tid;
 	uint64_t regset[REMOTE_REGSET_WORDS]; /* as the thread left them */
-	uint64_t blocked;	      /* its signal mask */
+	uint64_t blocked;		      /* its signal mask */
 	/* Address of a system call instruction in the thread's vDSO. */
 	uintptr_t instruction;
 	/* Address of REMOTE_WORDS scratch words in the thread's memory. */

@@ -93,10 +93,7 @@ static int read_registers(const struct tracee *tracee, struct stop *stop)
 	return error;
 }
 
-/*
- * Copy as much of the stack as recent samples of the process needed. Copy less if the stack's
- * mapping ends before, as it does for threads' stacks.
- */
+/* Copy as much of the stack as recent samples needed, but not beyond the stack's mapping. */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
 	uintptr_t sp = stop->registers.r[ARCH_DWARF_SP];
@@ -141,10 +138,7 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 	if (used >= TRACER_STACK_BYTES)
 		return; /* on another stack */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		/*
-		 * The walk needed more bytes than were copied. It is not known how many, so double
-		 * the number.
-		 */
+		/* The walk needed an unknown number of further bytes: double. */
 		used *= 2;
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
@@ -154,7 +148,7 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 }
 
 /*
- * Write the stack of @tracee to tracer->frames. If the thread @is_stopped, read its memory,
+ * Walk the stack of @tracee into tracer->frames. If the thread @is_stopped, read its memory,
  * otherwise the copy of its stack.
  */
 static struct unwind_result walk_stack(
@@ -182,10 +176,7 @@ static struct unwind_result walk_stack(
 	} else {
 		learn_stack(tracee->target, stop, walk.last_read);
 	}
-	/*
-	 * Try libunwind if our walk was lost or read unmapped memory, as after a wrong register
-	 * rule.
-	 */
+	/* Try libunwind: with a wrong register rule our walk ends at unmapped memory. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
 	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
@@ -274,10 +265,7 @@ static uint32_t count_expired(struct tracer *tracer, struct tracee *tracee, uint
 	uint64_t counted_ns = expired * tracer->period_ns;
 
 	if (tracee->way == WAY_STOPS) {
-		/*
-		 * While the thread blocked the timer's signal, samples by stops counted a part of
-		 * this time. So count what is left.
-		 */
+		/* Samples by stops already counted a part of this time. */
 		tracee->is_blocking = false;
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 		return tracees_count(tracee, tracer->period_ns);
@@ -311,14 +299,14 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 }
 
 /*
- * If a thread used more CPU time than this before the first stop of its process, do not count this
- * time on the stack of that stop, because the thread was probably elsewhere.
+ * If more CPU time than this was used before a process's first stop, do not count it on that stop's
+ * stack, because the thread was probably elsewhere.
  */
 #define LATELY_NS (150 * NS_PER_MS)
 
 /*
- * Returns the weight of the sample of @tracee, which was asked to stop; 0 if its CPU time must be
- * counted as credit, without a stack.
+ * Returns the weight of the sample of @tracee, which was asked to stop; 0 if its CPU time should be
+ * recorded without a stack.
  */
 static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 {
@@ -375,16 +363,13 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 /* ---- which threads to stop ------------------------------------------------------------------- */
 
 /*
- * /proc counts CPU time in the kernel in ticks of 10 ms. So a thread that used this much CPU time
- * without a kernel tick is not in a long system call.
+ * A thread that used so much CPU time without a kernel tick (of 10 ms, in /proc) is not in a long
+ * system call.
  */
 #define USER_NS (12 * NS_PER_MS)
 /* Stop a thread that used this much CPU time even if it was never found in user mode. */
 #define PATIENCE_NS (250 * NS_PER_MS)
-/*
- * If a thread of the process has stopped within this time, ask no other thread of it to stop: a
- * further stop by itself is likely.
- */
+/* If a thread of the process stopped within this time, wait for its next stop by itself. */
 #define SOON_NS (100 * NS_PER_MS)
 
 /* Ask @tracee to stop at once. This may cut its system call short. */
@@ -433,8 +418,8 @@ static bool wants_first_stop(struct tracee *tracee, uint64_t now_ns)
 }
 
 /*
- * Should @tracee, which can have no timer, be stopped for a sample? Yes if it is running, has used
- * a period of CPU time, and was in user mode since the last sample.
+ * Should @tracee, without a timer, be stopped for a sample? Yes if it is running, has used a period
+ * of CPU time, and was in user mode since the last sample.
  */
 static bool wants_sample(const struct tracer *tracer, struct tracee *tracee)
 {
@@ -465,10 +450,7 @@ static void check_thread(struct tracer *tracer, struct tracee *tracee, uint64_t 
 /* Ignore this much CPU time without samples, because timers may not have expired yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
-/*
- * Does @tracee block the timers' signal now, and did it use more than @limit_ns of CPU time that is
- * not in samples?
- */
+/* Does @tracee block the timers' signal, with more than @limit_ns of CPU time not in samples? */
 static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 {
 	struct procfs_status status;
@@ -564,10 +546,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		put_credit(tracer, tracee, weight);
 		return;
 	}
-	/*
-	 * For a kernel worker, record a CPU sample with one frame, because its work is known
-	 * without a stack.
-	 */
+	/* A kernel worker needs no stack: its work is known. */
 	worker.weight = weight;
 	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
 	if (weight)

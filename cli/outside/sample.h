@@ -61,10 +61,7 @@ void sample_continued(struct tracee *tracee);
 /* Check every thread without a timer, and ask those to stop that should be sampled. */
 void sample_round(struct tracer *tracer);
 
-/*
- * Record, without a stack, the CPU time that @tracee used since its last sample. Call this before
- * removing @tracee.
- */
+/* Record, without a stack, CPU time since @tracee's last sample, before @tracee is removed. */
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee);
 
 /* Record, without a stack, the CPU time of @target that is counted for none of its threads. */

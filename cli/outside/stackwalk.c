@@ -83,10 +83,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 	return memory_word(walk->memory, address, value);
 }
 
-/*
- * May @pc be in code that was mapped after the mappings were read? True at most once in a walk,
- * because the caller then reads the mappings again.
- */
+/* May @pc be in newly mapped code? True once in a walk: the caller then reads the mappings. */
 static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping = maps_find(&walk->target->maps, pc);
@@ -94,10 +91,7 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 	return !walk->is_remapped && (!mapping || !mapping->is_code);
 }
 
-/*
- * Find the module of @pc by target_find(). If @pc is in no known mapping, read the mappings again,
- * but only once in a walk. Returns 0 or -ENOENT.
- */
+/* Do as target_find(), but if @pc is in no known mapping, read the mappings, once in a walk. */
 static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
 {
@@ -165,8 +159,8 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 static inline int ask_language(struct stackwalk *walk, struct unwind_activation *at)
 {
 	/*
-	 * A walk over a copied stack reads no language frames. Nevertheless search for a runtime,
-	 * so that later walks happen while the thread is stopped.
+	 * A walk over a copied stack reads no language frames. Still search for a runtime, because
+	 * later walks are done while the thread is stopped and read language frames.
 	 */
 	if (!walk->target->language && at->question == UNWIND_GENERATED)
 		find_modules_nearby(walk, at->sp);
@@ -186,10 +180,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/*
-	 * Repeat the walk if it found the runtime, because generated frames before that could not
-	 * be read.
-	 */
+	/* Repeat the walk that found the runtime: it missed earlier frames. */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;
@@ -217,10 +208,7 @@ struct unwind_result stackwalk_run(
 	uintptr_t top = walk->target->stack_top;
 	struct unwind_result result = walk_known(walk, registers, ~0ULL, frames);
 
-	/*
-	 * The walk ended just below the stack's top: in musl, the code that calls main() has no
-	 * call-frame information. So the stack is complete.
-	 */
+	/* In musl, the caller of main() has no call-frame information: the stack is whole. */
 	if (result.end == WIRE_END_LOST && walk->last_read < top &&
 		top - walk->last_read <= START_BYTES)
 		result.end = WIRE_END_ROOT;
@@ -346,10 +334,7 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 	return -UNW_ENOINFO;
 }
 
-/*
- * Set *@frame to the WIRE_FRAME of @ip. Unless @is_exact, @ip is a return address, so use the
- * address before it. Returns 0, or -ENOENT if it is in no module.
- */
+/* Set *@frame to the WIRE_FRAME of @ip, or of the byte before a return address (!@is_exact). */
 static int put_frame(struct stackwalk *walk, uintptr_t ip, bool is_exact, uint64_t *frame)
 {
 	uintptr_t pc = ip - !is_exact;
@@ -384,10 +369,7 @@ struct unwind_result fallback_run(
 
 	if (!space) {
 		space = unw_create_addr_space(&accessors, 0);
-		/*
-		 * Turn off libunwind's cache: it would mix targets, because its keys do not contain
-		 * the process.
-		 */
+		/* libunwind's cache would mix targets, because its keys lack the process. */
 		if (space)
 			unw_set_caching_policy(space, UNW_CACHE_NONE);
 	}

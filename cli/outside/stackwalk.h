@@ -20,19 +20,18 @@
 struct stackwalk {
 	struct target *target;
 	struct target_shared *shared;
-	struct memory *memory;	  /* after memory_begin() */
+	struct memory *memory; /* after memory_begin() */
 	/* The mappings were read again during this walk. */
 	bool is_remapped;
 	/* The address from which the walk last read. */
 	uintptr_t last_read;
-	bool is_native;		  /* no language frames */
+	bool is_native; /* no language frames */
 	/* State for language frames. The caller sets runs.thread and runs.known. */
 	struct runtime_walk runs;
 };
 
 /*
- * Walk from @registers. Write WIRE_FRAMEs to @frames, innermost first; it needs room for
- * WIRE_MAX_DEPTH.
+ * Walk from @registers. @frames, with room for WIRE_MAX_DEPTH, gets WIRE_FRAMEs, innermost first.
  */
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);

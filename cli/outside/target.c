@@ -205,10 +205,7 @@ void target_announce(
 	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
-/*
- * Find the mapping of the first byte of the file of list[index]: the nearest one at or before it
- * that has file offset 0.
- */
+/* Find the mapping of file offset 0 of list[index]'s file: the nearest at or before list[index]. */
 static const struct mapping *first_mapping_of(const struct maps *maps, unsigned index)
 {
 	const struct mapping *mapping = &maps->list[index];
@@ -243,8 +240,8 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 }
 
 /*
- * Find the language runtime in the module of @range. A runtime may not be initialized yet while the
- * process loads it. In that case, search again at calls 1, 2, 4, 8 and so on.
+ * Find the language runtime in the module of @range. While it is not initialized, as during
+ * loading, search again at calls 1, 2, 4, 8 and so on.
  */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {

@@ -39,7 +39,7 @@ struct target_range {
 struct target {
 	struct target *next;
 	pid_t pid;
-	uint64_t image;	     /* in records */
+	uint64_t image; /* in records */
 	/* Index of the target's slot in the arena, if the library is in the target. */
 	uint32_t slot;
 	bool has_other_tids; /* in another PID namespace */
@@ -48,43 +48,31 @@ struct target {
 	 * the target, otherwise 0.
 	 */
 	uint32_t first_module;
-	uint64_t start_ns;     /* start of sampling */
-	/*
-	 * CPU time in ns that the process used in earlier images, which is not counted for this
-	 * one.
-	 */
+	uint64_t start_ns; /* start of sampling */
+	/* CPU time in ns that the process used in earlier images. */
 	uint64_t start_cpu_ns;
-	uint64_t cpu_ns;       /* CPU time, at last check */
-	uint64_t counted_ns;   /* CPU time in samples */
+	uint64_t cpu_ns;     /* CPU time, at last check */
+	uint64_t counted_ns; /* CPU time in samples */
 	/* CLOCK_MONOTONIC ns at which to search next for threads that are not attached. */
 	uint64_t scan_ns;
-	uint64_t mapped_ns;    /* last read of `maps` */
+	uint64_t mapped_ns; /* last read of `maps` */
 	/* The highest address of the main thread's stack; 0 if unknown. */
 	uintptr_t stack_top;
 	/* Number of bytes of a stack to copy for a sample. */
 	size_t stack_bytes;
-	/*
-	 * Walks may continue on another stack that is not in the copy, so threads stay stopped
-	 * during walks.
-	 */
+	/* Walks leave the copied stack, so threads must stay stopped during walks. */
 	bool has_other_stacks;
-	/*
-	 * Descriptor of /proc/PID/mem, or -1. Opened early, because the process may forbid it
-	 * later.
-	 */
+	/* Of /proc/PID/mem, or -1. Opened early: the process may forbid it later. */
 	int memory;
-	uintptr_t vdso;	       /* address; 0: none */
+	uintptr_t vdso; /* address; 0: none */
 	/* Set of runtime_bit(): runtimes in this process whose versions are unknown. */
 	uint32_t unknown_runtimes;
-	/*
-	 * Do not count the process: it is still to exec the program, or the library has appeared in
-	 * it.
-	 */
+	/* Not counted: it is still to exec, or the library has appeared in it. */
 	bool is_waiting;
 	/* The process used no CPU time since the last check. */
 	bool is_idle;
-	unsigned threads;      /* traced threads */
-	unsigned waiting;      /* threads: WAY_WAITING */
+	unsigned threads; /* traced threads */
+	unsigned waiting; /* threads: WAY_WAITING */
 	/* Why the process can have no timers; NULL if no reason is known. */
 	const char *stops_why;
 	/* The process was counted as one whose threads block the timers' signal. */
@@ -96,10 +84,7 @@ struct target {
 	uint64_t sampled_ns;
 	/* Sampling is over, and the process's timers were deleted. */
 	bool is_left;
-	/*
-	 * The value of wire_arena.next_image when the arena was last searched for a slot of this
-	 * process.
-	 */
+	/* wire_arena.next_image when the arena was last searched for a slot. */
 	uint64_t arena_images;
 	struct maps maps;
 	struct target_range *ranges; /* by address */
@@ -133,10 +118,7 @@ void target_free(struct target *target); /* NULL is fine */
 void target_announce(struct target *target, struct target_shared *shared, uint64_t parent,
 	uint64_t start_cpu_ns);
 
-/*
- * Read the mappings again. Call this while no thread is stopped, because opening new files takes
- * time.
- */
+/* Read the mappings again, while no thread is stopped, because opening files takes time. */
 void target_remap(struct target *target, struct target_shared *shared);
 
 /*
@@ -161,10 +143,10 @@ void target_end(
 
 /* How a thread is sampled. */
 enum way {
-	WAY_NONE,    /* not sampled: new or ended */
+	WAY_NONE, /* not sampled: new or ended */
 	/* Not sampled yet: the thread gets a timer when a thread of its process next stops. */
 	WAY_WAITING,
-	WAY_TIMER,   /* by its timer (cpu_timer.h) */
+	WAY_TIMER, /* by its timer (cpu_timer.h) */
 	/* At stops that the tracer asks for, because the thread can have no timer. */
 	WAY_STOPS,
 	/* Not sampled: a worker of io_uring or vhost, which only runs in the kernel. */
@@ -189,7 +171,7 @@ struct tracee {
 	enum way way;
 	/* The kernel's number of the thread's timer; -1 if it has none. */
 	int timer;
-	struct procfs_stat seen;    /* at the last check */
+	struct procfs_stat seen; /* at the last check */
 	/* The thread's CPU time when its time in the kernel was last seen to grow. */
 	uint64_t user_since_ns;
 	/* The thread was asked to stop, and has not stopped yet. */
@@ -200,15 +182,15 @@ struct tracee {
 	bool was_stopped;
 	/* The last check found that the thread blocks its timer's signal. */
 	bool is_blocking;
-	uint64_t counted_ns;	    /* CPU time counted so far */
+	uint64_t counted_ns; /* CPU time counted so far */
 	/* CPU time in ns that was counted, but is not yet in the weight of a sample. */
 	uint64_t due_ns;
 	/* Weight without a stack that is not recorded yet. */
 	uint32_t credit;
-	uintptr_t runtime_state;    /* see struct runtime_walk */
+	uintptr_t runtime_state; /* see struct runtime_walk */
 	/* Owned stack for the next sample, or NULL. */
 	struct target_stack *early;
-	bool is_announced;	    /* RECORD_THREAD written */
+	bool is_announced; /* RECORD_THREAD written */
 };
 
 #define TRACEES_BUCKETS 1024u

@@ -83,10 +83,7 @@ void target_language_free(struct target_language *language)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/*
- * Returns the index in functions[] that has @identity, or a free index for it. Returns
- * FUNCTIONS_MAX if there is no room.
- */
+/* Returns the index of @identity, or a free one for it; FUNCTIONS_MAX if there is no room. */
 static uint32_t find_function(const struct target_language *language, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(identity % FUNCTIONS_MAX);

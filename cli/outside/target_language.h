@@ -21,15 +21,11 @@
 int target_language_find(struct target *target, const struct runtime_module *module);
 
 /*
- * Begin a walk of a thread of @target at @pc. The caller has set runs->thread and runs->known.
- * @runs borrows @target until the walk has ended.
+ * Begin a walk at @pc, after setting runs->thread and ->known. @runs borrows @target until its end.
  */
 void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc);
 
-/*
- * Did this walk find the runtime that generates code? If so, repeat the walk. True at most once per
- * process.
- */
+/* Did this walk find the runtime that generates code? If so, repeat it. True once per process. */
 bool target_language_has_come(const struct runtime_walk *runs, const struct target *target);
 
 /* Implement UNWIND_RUN (libprof/unwind/unwind_core.h) for this walk. */
@@ -37,10 +33,7 @@ unsigned target_language_run(struct runtime_walk *runs, struct target_shared *sh
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 
-/*
- * Forget the functions that the last walk added. Call this if the thread ran during the walk,
- * because the names may have been misread.
- */
+/* Forget the last walk's functions: the thread ran during it, so names may be misread. */
 void target_language_withdraw(struct target *target);
 
 void target_language_free(struct target_language *language); /* NULL is fine */

@@ -32,7 +32,7 @@ struct target_waits {
 	struct memory memory;
 	/* Number of walks whose language frames were inconsistent and were left out. */
 	uint64_t kept_native;
-	bool is_kept_native;  /* as the last walk */
+	bool is_kept_native; /* as the last walk */
 };
 
 static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
@@ -121,10 +121,7 @@ static pid_t lock_owner(
 	return wait_lock_read(lock, process->pid);
 }
 
-/*
- * Keep the first reason for a failed read. Find the reason now, because it may be another one
- * later.
- */
+/* Keep the first reason. Find it now, because it may be another one later. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	struct target_waits *waits = context;
@@ -136,10 +133,7 @@ static void refused(void *context, const struct wait_process *process, int error
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
-/*
- * Returns the id of thread @tid in its process's own PID namespace; 0 if unknown, as for an ended
- * thread.
- */
+/* Returns @tid in its process's own PID namespace; 0 if unknown, as for an ended thread. */
 static uint32_t inner_tid(const struct wait_process *process, pid_t tid)
 {
 	const struct target *target = process->target;

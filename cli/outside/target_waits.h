@@ -26,8 +26,8 @@ struct target_waits_config {
 	/* As in struct waits_calls. If NULL, targets are never paused. */
 	bool (*is_paused)(void *context, const struct target *target, uint64_t *since_ns);
 	/*
-	 * As in struct waits_calls. If NULL, targets never leave, and target_waits_end_thread() is
-	 * not called.
+	 * As in struct waits_calls. If NULL, targets never leave, and the ends of threads are not
+	 * reported.
 	 */
 	bool (*has_left)(void *context, const struct target *target);
 	void *context;

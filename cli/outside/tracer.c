@@ -40,8 +40,8 @@
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
 /*
- * When sampling ends, a process's timers are deleted at the next stop of one of its threads for a
- * sample. If no thread stops within this time, the timers stay.
+ * At the end of sampling, a process deletes its timers when a thread stops for a sample. If none
+ * does within this time, they stay.
  */
 #define LEAVE_NS (250 * NS_PER_MS)
 
@@ -55,10 +55,7 @@ static void remove_target(struct tracer *tracer, struct target *target)
 	attach_remove_target(tracer, target);
 }
 
-/*
- * Detach the stopped @tracee, which gets @signal unless it is 0. Remove its target if this was its
- * last traced thread.
- */
+/* Detach the stopped @tracee, which gets @signal unless 0. Remove its target with the last. */
 static void detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	struct target *target = tracee->target;
@@ -74,10 +71,7 @@ static void resume(pid_t tid, int request, int signal)
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
 }
 
-/*
- * Record the CPU time of @tid, which has ended but is not reaped yet, so its clocks can still be
- * read.
- */
+/* Record the CPU time of the zombie @tid before it is reaped: its clocks can still be read. */
 static void on_zombie(struct tracer *tracer, pid_t tid)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
@@ -115,8 +109,8 @@ static bool is_job_control(int signal)
 }
 
 /*
- * Handle a stop of @tracee that the tracer asked for, the first stop of a new thread, or a stop of
- * the whole process. If the process was stopped by a job-control signal, @tracee stays stopped.
+ * Handle a stop that was asked for, a new thread's first stop, or a stop of the whole process. In a
+ * job-control stop @tracee stays stopped.
  */
 static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
@@ -171,10 +165,7 @@ static void on_executed(struct tracer *tracer, struct tracee *tracee)
 	resume(tracee->tid, PTRACE_CONT, cpu_timers_make(tracer, tracee));
 }
 
-/*
- * Delete the timers of @tracee's process, unless that was done. Returns the signal with which to
- * resume @tracee, or 0.
- */
+/* Delete the process's timers, once. Returns the signal with which to resume @tracee, or 0. */
 static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
 	bool is_first = !tracee->target->is_left;
@@ -336,10 +327,7 @@ static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 		;
 }
 
-/*
- * Run the periodic checks of samples that are due. Returns the CLOCK_MONOTONIC ns of the next
- * check.
- */
+/* Run the sampling checks that are due. Returns the CLOCK_MONOTONIC ns of the next. */
 static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -357,10 +345,7 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 	return *tick_ns;
 }
 
-/*
- * Run the checks of samples and of waits that are due. Returns the CLOCK_MONOTONIC ns of the next
- * check.
- */
+/* Run the checks of sampling and of waits that are due. Returns the ns of the next. */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), check_ns;

@@ -22,14 +22,11 @@
 
 struct tracer_config {
 	uint32_t rate_hz;
-	bool waits;   /* record threads' waits */
+	bool waits; /* record threads' waits */
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool wait_details;
 	bool follow;  /* trace children as well */
-	/*
-	 * The arena, borrowed. The tracer attaches to programs of the run that have no slot in it.
-	 * If NULL, the tracer attaches only on command.
-	 */
+	/* Arena, borrowed: attach to programs without a slot in it. If NULL, only on command. */
 	struct wire_arena *arena;
 	int arena_descriptor;
 	/* Socket of datagrams: receives struct command, sends struct command_answer. */
@@ -66,20 +63,17 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
-	struct target_waits *waits;	       /* NULL: no waits recorded */
+	struct target_waits *waits; /* NULL: no waits recorded */
 	/* If NULL, attach only to processes that a command names. */
 	struct uninjected *uninjected;
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;
 	struct record_totals totals;
-	unsigned waiting;   /* threads: WAY_WAITING */
-	unsigned by_stops;  /* threads: WAY_STOPS */
-	/*
-	 * CPU time of ended threads in ns that is not yet in the weight of samples. May be
-	 * negative.
-	 */
+	unsigned waiting;  /* threads: WAY_WAITING */
+	unsigned by_stops; /* threads: WAY_STOPS */
+	/* Ended threads' CPU time minus the weight of their samples, ns */
 	int64_t ended_due_ns;
-	bool is_prepared;      /* for the next two */
+	bool is_prepared; /* for the next two */
 	/* CPU timers of this kernel interrupt system calls, so no process gets timers. */
 	bool breaks_off_calls;
 	/* Number of flamerun's seccomp filters, which its children inherit. */
@@ -99,10 +93,7 @@ struct tracer {
 /* Run the tracing process, with all signals blocked by the caller. Returns its exit status. */
 int tracer_main(const struct tracer_config *config);
 
-/*
- * Handle all stops that wait(2) reports now. Never waits.
- * Context: the tracing thread.
- */
+/* Handle all stops reported now. Never waits. Context: the tracing thread. */
 void tracer_handle_stops(struct tracer *tracer);
 
 /* Returns a random number below @limit, which is not 0. */

@@ -46,7 +46,7 @@
 #define NS_PER_MS 1000000ULL
 
 /*
- * A process that used so much CPU time has the library or will not get it, because the library is
+ * After so much CPU time, the library is in the process or will not be loaded, because it is
  * initialized after some ms.
  */
 #define YOUTH_NS (50 * NS_PER_MS)
@@ -57,7 +57,7 @@
 /* Time between two checks. */
 #define CHECK_NS    (50 * NS_PER_MS)
 /*
- * Time between two checks while there are young processes: if such a process ends, its CPU time
+ * Time between two checks while there are young processes. If such a process ends, its CPU time
  * since the last check is lost.
  */
 #define CHECK_NS_MIN (10 * NS_PER_MS)
@@ -73,10 +73,7 @@
 #define SCAN_SHARE    200
 #define SCAN_SAVED_NS (25 * (int64_t)NS_PER_MS)
 
-/*
- * A process with a larger address space uses a sanitizer, whose shadow memory takes an eighth of
- * all addresses.
- */
+/* A larger address space is a sanitizer's: its shadow takes an eighth of all addresses. */
 #define SANITIZED_KIB (12L << 30)
 
 /* Start of the arena's path in /proc/PID/maps. channel.c gives the arena this name. */
@@ -105,9 +102,9 @@ struct uninjected_process {
 	bool is_vforked; /* shares parent's memory */
 	/* Start time. Distinguishes the process from another one with the same pid. */
 	uint64_t start_ticks;
-	uint32_t scan;	      /* last scan that listed it */
-	uint32_t round;	      /* last round with a slot */
-	uint32_t slot;	      /* slot's index */
+	uint32_t scan;	/* last scan that listed it */
+	uint32_t round; /* last round with a slot */
+	uint32_t slot;	/* slot's index */
 	/* The slot's image is about to exec, or has done so. */
 	bool is_leaving;
 	bool is_inner;	 /* in another PID namespace */
@@ -130,12 +127,12 @@ struct uninjected {
 	uint64_t start_ticks;
 	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
-	uint64_t now_ns;  /* begin of the round */
+	uint64_t now_ns; /* begin of the round */
 	/* CLOCK_MONOTONIC ns at which a process was last seen that needs another check soon. */
 	uint64_t busy_ns;
 	/* The kernel's newest pid at the last check of the list. */
 	long newest_pid;
-	uint64_t listed_ns;  /* last read of /proc */
+	uint64_t listed_ns; /* last read of /proc */
 	/* CPU time in ns that reading /proc may use now. */
 	int64_t saved_ns;
 	uint64_t saved_at_ns; /* last growth of saved_ns */
@@ -202,10 +199,7 @@ static bool has_claimed(const struct uninjected *s, const struct uninjected_proc
 	return claims_of(s, process->pid) != process->claims;
 }
 
-/*
- * Add a process to the table. Returns NULL without memory; the process is found again in the next
- * round.
- */
+/* Add a process. Returns NULL without memory: the next round finds the process again. */
 static struct uninjected_process *add_process(
 	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
@@ -283,10 +277,7 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 static void report_end(
 	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	/*
-	 * If it is not certain that no image had a slot, record nothing, because an image with a
-	 * slot reports its own CPU time, and may have ended between two checks.
-	 */
+	/* An image with a slot reports its own CPU time, and may have ended between two checks. */
 	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + REPORTED_NS &&
 			  !has_claimed(tracer->uninjected, process);
 
@@ -382,10 +373,7 @@ static bool is_earlier(const struct uninjected *s, const struct uninjected_proce
 		       slot->end_cpu_ns <= wire_slot(s->arena, process->slot)->end_cpu_ns);
 }
 
-/*
- * Find the slot of each process. A process may have several, because slots that were left by exec
- * stay for a while.
- */
+/* Find each process's newest slot. Slots that were left by exec stay for a while. */
 static void match_slots(struct uninjected *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
@@ -454,10 +442,7 @@ static bool is_descendant(const struct uninjected *s, const struct new_process *
 
 static void add_descendant(struct uninjected *s, const struct new_process *new_process)
 {
-	/*
-	 * Record nothing for a process that ended before it was seen, because it may have had the
-	 * library.
-	 */
+	/* Do not count a zombie: it may have had the library. */
 	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
 	struct uninjected_process *process =
 		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
@@ -570,10 +555,7 @@ static void begin_program(
 
 enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
 
-/*
- * Find the arenas that are mapped in @pid. Returns bits of enum arena, or -errno if the maps cannot
- * be read.
- */
+/* Find arenas mapped in @pid. Returns bits of enum arena, or -errno if unreadable. */
 static int find_arena(const struct uninjected *s, pid_t pid)
 {
 	struct maps maps = {0};
@@ -593,10 +575,7 @@ static int find_arena(const struct uninjected *s, pid_t pid)
 	return error < 0 ? error : found;
 }
 
-/*
- * Refuse to trace a program with a sanitizer: LeakSanitizer traces its own process when it ends,
- * and fails if the process is traced already.
- */
+/* Refuse sanitizers: LeakSanitizer traces its own process, and fails if it is traced. */
 static int check_sanitizer(pid_t pid, struct diag_message *message)
 {
 	if (procfs_number(pid, "VmSize") < SANITIZED_KIB)
@@ -675,10 +654,7 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	try_to_trace(tracer, process);
 }
 
-/*
- * Is @process a vfork child, in which the library cannot appear? If the kernel does not say, return
- * false; the process is classified when it has used YOUTH_NS.
- */
+/* Is @process a vfork child, so that no library can appear? False if the kernel does not say. */
 static bool is_vforked(const struct uninjected_process *process)
 {
 	return !process->begin_cpu_ns && attach_shares_memory(process->pid, process->ppid);
@@ -741,8 +717,8 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 		return;
 	read_name(process->pid, name);
 	/*
-	 * No slot has the inner pid any more: the library has stopped sampling, so check the
-	 * program again.
+	 * No slot has the inner pid any more, so the library has stopped sampling: check the
+	 * process anew.
 	 */
 	if (process->state == STATE_INJECTED_INNER &&
 		!slot_of(tracer->uninjected, 0, inner_pid(process->pid))) {
@@ -769,8 +745,8 @@ static void check_injected(struct tracer *tracer, struct uninjected_process *pro
 
 	if (!process->is_leaving) {
 		/*
-		 * The CPU time that a refused program used is recorded here. Other CPU time before
-		 * the slot belongs to the image that has the slot now.
+		 * A refused program's CPU time is recorded here. Other earlier CPU time belongs to
+		 * the image with the slot.
 		 */
 		if (process->state == STATE_REFUSED)
 			report_unsampled(tracer, process, process->cpu_ns, true);

@@ -79,8 +79,8 @@ pid_t wait_lock_owner(const struct wait_lock *lock, const uint32_t words[WAIT_LO
 	if (lock->command == FUTEX_LOCK_PI || lock->command == FUTEX_LOCK_PI2)
 		return is_count(owner) ? (pid_t)owner : 0;
 	/*
-	 * If the futex has changed since the thread went to sleep, return no owner: the lock has
-	 * had another owner meanwhile, and the thread is about to wake.
+	 * If the futex has changed since the thread went to sleep, the lock has had another owner,
+	 * and the thread is about to wake.
 	 */
 	if (!(at[0] & lock->value & FUTEX_WAITERS) && at[0] != lock->value)
 		return 0;

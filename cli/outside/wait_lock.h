@@ -13,16 +13,10 @@
 
 #include "libprof/waits/wait_thread.h"
 
-/*
- * Returns the futex for which system call @call waits, if it may be a lock with an owner. Otherwise
- * .address is 0.
- */
+/* Returns the futex that @call waits for; .address is 0 unless it may be a lock with an owner. */
 struct wait_lock wait_lock_of(const struct procfs_syscall *call);
 
-/*
- * Number of 32-bit words to read: the word before the futex, the futex, and five words after it. A
- * word that could not be read is all ones.
- */
+/* 32-bit words to read: one before the futex, the futex, five after. Unreadable: all ones. */
 #define WAIT_LOCK_WORDS 7u
 
 /*
