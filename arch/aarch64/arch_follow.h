@@ -32,8 +32,8 @@ static inline bool arch_is(uint32_t instruction, uint32_t mask, uint32_t wanted)
 }
 
 /*
- * Decode branches, calls, returns and traps. Their encoded distances count from the start of the
- * instruction, arch_instruction.value from its end: hence the 4 bytes.
+ * Decode branches, calls, returns and traps. Encoded distances count from the start of the
+ * instruction, but arch_instruction.value counts from its end, so subtract its 4 bytes.
  */
 static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
 {
@@ -65,7 +65,7 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	bool is_add = arch_is(at, 0xff800000, 0x91000000);
 	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
 	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
-	/* Register 31 means sp in sums with an extended register, bit masks, and SVE's sums. */
+	/* Register number 31 means sp only in certain sums, bit masks and SVE's sums. */
 	bool is_sp = to == ARCH_SP && (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
 					      arch_is(at, 0x7f800000, 0x12000000) ||
 					      arch_is(at, 0x7f800000, 0x32000000) ||
@@ -94,7 +94,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 {
 	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);
 	bool is_one = arch_is(at, 0x3b200000, 0x38000000);
-	/* 1: sp changes after the access, 3: before */
+	/* 1: the address register changes after the access; 3: before it. */
 	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3;
 	bool is_load = is_pair ? at & 1u << 22 : at & 3u << 22, moves = mode == 1 || mode == 3;
 	bool has_fp = !(at & 1u << 26) &&
@@ -105,7 +105,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	if (is_pair)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
-		/* Decode vectors, tags and loads with a scaled offset. */
+		/* Other forms: vectors, tags, and loads with a scaled offset. */
 		if ((at >> 5 & 31) == ARCH_SP &&
 			(arch_is(at, 0xbe800000, 0x0c800000) ||
 				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
@@ -173,7 +173,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 
 #define ARCH_FOLLOW_INSTRUCTIONS 1000u
 
-/* May @instruction write x29 or x30? For instructions that arch_decode() does not know. */
+/* May @instruction, which arch_decode() does not know, write x29 or x30? */
 static inline bool arch_writes_frame(uint32_t instruction)
 {
 	bool is_pair = arch_is(instruction, 0x3a000000, 0x28000000);
@@ -183,10 +183,10 @@ static inline bool arch_writes_frame(uint32_t instruction)
 }
 
 /*
- * Follow the code straight ahead and through unconditional jumps to the return. Give up at an
- * instruction that may write the frame pointer or the return address, unless it loads them from the
- * stack. A call also writes the return address, so only code after a function's last call can be
- * followed.
+ * Follow the code from @pc to the return: straight ahead and through unconditional jumps. Give up
+ * at an instruction that may write the frame pointer or the return address without loading it from
+ * the stack. A call also writes the return address, so only code after a function's last call can
+ * be followed.
  */
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

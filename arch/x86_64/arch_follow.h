@@ -23,7 +23,10 @@
 /* The state of decoding one instruction. */
 struct arch_decoder {
 	const uint8_t *at;
-	/* readable bytes; index of the next byte, > @room if the instruction is cut off */
+	/*
+	 * Number of readable bytes, and index of the next one. `next` is above `room` if the
+	 * instruction is cut off.
+	 */
 	unsigned room, next;
 	bool is_short;	  /* prefix 0x66: 16-bit operands */
 	bool is_narrow;	  /* prefix 0x67: 32-bit addresses */
@@ -72,7 +75,7 @@ static inline void arch_read_vex(struct arch_decoder *d, unsigned prefix)
 	d->is_repeated = (last & 3) == 2;
 	d->second = ~last >> 3 & 15;
 	if (prefix == 0x62) {
-		/* Two bits have fixed values in EVEX; with other values this is another prefix. */
+		/* In EVEX two bits have fixed values. With other values this is another prefix. */
 		if ((first & 8) || !(last & 4))
 			d->map = 0;
 		d->map &= 7;
@@ -119,7 +122,7 @@ static inline void arch_read_opcode(struct arch_decoder *d)
 	d->opcode = byte;
 }
 
-/* Is @opcode in one of the @count ranges of first and last opcode? */
+/* Is @opcode in one of the @count ranges, each of a first and a last opcode? */
 static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsigned opcode)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -150,7 +153,7 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 2:
 	case 3:
 		return false;
-	/* newer maps: only the instructions for half-precision numbers are supported */
+	/* Of newer opcode maps, only the instructions for half-precision numbers are supported. */
 	default:
 		return !d->is_vector || (d->map != 5 && d->map != 6);
 	}
@@ -267,8 +270,8 @@ static inline bool arch_writes_rm(const struct arch_decoder *d)
 }
 
 /*
- * Does the instruction have byte registers and no REX prefix? Then register numbers 4 to 7 mean ah,
- * ch, dh and bh instead of spl, bpl, sil and dil.
+ * Does the instruction have byte registers and no REX prefix? In that case register numbers 4 to 7
+ * mean ah, ch, dh and bh instead of spl, bpl, sil and dil.
  */
 static inline bool arch_has_high_bytes(const struct arch_decoder *d)
 {
@@ -282,7 +285,7 @@ static inline bool arch_has_high_bytes(const struct arch_decoder *d)
 					  {0xd0, 0xd0}, {0xd2, 0xd2}, {0xf6, 0xf6}, {0xfe, 0xfe});
 }
 
-/* May the instruction write register @wanted, one of 4 to 7? */
+/* May the instruction write register number @wanted, which is 4 to 7? */
 static inline bool arch_writes(const struct arch_decoder *d, unsigned wanted)
 {
 	bool is_swap = !d->is_vector && d->map == 1 && ARCH_IN(d->opcode, {0xc8, 0xcf});
@@ -325,7 +328,10 @@ static inline enum arch_effect arch_frame_effect(
 	bool is_direct = d->mod == 3,
 	     is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
 	bool is_from_sp = arch_is_above_sp(d);
-	/* `mov` between registers has two encodings, which exchange source and destination. */
+	/*
+	 * `mov` between registers has two opcodes, 0x89 and 0x8b, with source and destination
+	 * exchanged.
+	 */
 	bool is_load = d->opcode == 0x8b, is_move = (is_load || d->opcode == 0x89) && is_direct;
 	unsigned reg = d->reg + 8 * d->r, rm = d->rm + 8 * d->b;
 	unsigned to = is_load || !is_direct ? reg : rm, from = is_load ? rm : reg;
@@ -467,7 +473,7 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 		return out;
 	if (arch_has_modrm(&d))
 		arch_read_modrm(&d);
-	/* With another `reg` field, 0x8f is AMD's XOP prefix. */
+	/* Opcode 0x8f is `pop` only if `reg` is 0. Otherwise it is AMD's XOP prefix. */
 	if (!d.map && d.opcode == 0x8f && d.reg)
 		return out;
 	immediate = arch_next_signed(&d, arch_immediate_bytes(&d));
@@ -505,7 +511,7 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	if (pc < have)
 		return false;
 	if (arch_text_read(source, pc - have, code, have) < have) {
-		have = pc & (sizeof(uintptr_t) - 1); /* the previous word is not readable */
+		have = pc & (sizeof(uintptr_t) - 1); /* within the word of pc */
 		if (arch_text_read(source, pc - have, code + sizeof(code) - have, have) < have)
 			return false;
 	}
@@ -520,39 +526,47 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	return false;
 }
 
-/* Maximum number of instructions of a path. Unrolled loops written by hand have some KiB. */
+/* Most instructions of a path. Loops that were unrolled by hand have some KiB. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
-/* Maximum number of branch targets that are remembered, to continue there if the path fails. */
+/* Most branch targets to remember, at which to continue if the path fails. */
 #define ARCH_FOLLOW_BRANCHES 8u
 /* Maximum nesting of subroutines, each of which must be followed to its return. */
 #define ARCH_FOLLOW_CALLS  2u
 #define ARCH_FOLLOW_WINDOW 64u
 
-/* The state of following a path. Offsets count from the stack pointer at the path's start. */
+/*
+ * The state at one instruction of a path. Offsets count from the stack pointer at the path's start.
+ */
 struct arch_path_state {
 	uintptr_t pc;
 	int64_t sp; /* offset of the stack pointer */
-	/* Offset from which the caller's frame pointer was loaded; -1: still in the register. */
+	/*
+	 * Offset from which the path loaded the caller's frame pointer; -1 if not loaded, because
+	 * it is still in the register.
+	 */
 	int64_t fp;
-	/* the path has overwritten the register with another value */
+	/* The path has overwritten the frame pointer register with another value. */
 	bool is_lost;
-	/* Offset at which the path saved the register (INT64_MAX: nowhere), and `fp` then. */
+	/*
+	 * Offset at which the path saved the register (INT64_MAX: nowhere), and the value of `fp`
+	 * at that time.
+	 */
 	int64_t saved, saved_fp;
 	/* Upper end of the stack words that the path may have overwritten. */
 	int64_t written;
-	/* address of the end of the last instruction that changed sp */
+	/* Address of the end of the last instruction that changed sp. */
 	uintptr_t moved;
 };
 
 struct arch_path {
 	const struct arch_text *source;
-	/* number of instructions left, shared with subroutines */
+	/* Number of instructions that may still be followed, shared with subroutines. */
 	unsigned *left;
 	uintptr_t from; /* address of bytes[0] */
 	unsigned have;
 	uint8_t bytes[ARCH_FOLLOW_WINDOW];
 	struct arch_path_state at;
-	/* states at branch targets to try later; NULL in a subroutine */
+	/* States at branch targets to try later. NULL in a subroutine. */
 	struct arch_path_state *branches;
 	unsigned branch_count;
 };
@@ -624,9 +638,9 @@ static bool arch_path_step_call(struct arch_path *path, uintptr_t pc, unsigned c
 }
 
 /*
- * Apply @instruction, which ends at path->at.pc. Returns false if the path cannot be followed
- * further. A backward jump may close a loop, so it ends the path if there is another branch target
- * to try.
+ * Apply @instruction, which ends at path->at.pc, to the state. Returns false if the path cannot be
+ * followed further. A jump backward may close a loop: if there is another branch target to try, end
+ * the path at such a jump.
  */
 static bool arch_path_step(
 	struct arch_path *path, const struct arch_instruction *instruction, unsigned calls)
@@ -648,7 +662,10 @@ static bool arch_path_step(
 		at->sp += instruction->value;
 		break;
 	case ARCH_EFFECT_BRANCH:
-		/* A loop that changes sp, as stack probes do, may have any number of rounds. */
+		/*
+		 * End at a loop that changes sp, as stack probes do, because its number of rounds
+		 * is unknown.
+		 */
 		if (target < at->moved && at->moved <= at->pc)
 			return false;
 		if (path->branches && path->branch_count < ARCH_FOLLOW_BRANCHES) {
@@ -672,9 +689,9 @@ static bool arch_path_step(
 }
 
 /*
- * Is @instruction the `mov %rsp,%rbp` of a function's prologue, after a push of the frame pointer
- * that was in the register at the path's start? Then the path has made a tail call, a jump to that
- * function, and the return address is just above the pushed frame pointer.
+ * Is @instruction the `mov %rsp,%rbp` of a function's prologue, after a push of the register's
+ * initial frame pointer? If so, the path has made a tail call (a jump) to that function, and the
+ * return address is just above the pushed frame pointer.
  */
 static bool arch_path_enters_function(
 	const struct arch_path_state *at, const struct arch_instruction *instruction)
@@ -684,8 +701,8 @@ static bool arch_path_enters_function(
 }
 
 /*
- * Follow @path to its return, or to the function to which it makes a tail call. Returns how many
- * bytes of arguments the return pops, or -ENOENT.
+ * Follow @path to its return, or to the function to which it makes a tail call. Returns the number
+ * of bytes of arguments that the return pops, or -ENOENT.
  */
 static int arch_path_to_return(struct arch_path *path, unsigned calls)
 {

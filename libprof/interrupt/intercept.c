@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make and find intercept stubs. There is one stub for each original, name and number of stack
- * words, for the life of the process. A stub is made without a lock; if two threads make the same
+ * Make and find intercept stubs: generated functions that call an original function (a builtin of
+ * the host) and then check for ticks. There is one stub for each original, name and number of stack
+ * words, for the life of the process. A stub is made without a lock. If two threads make the same
  * stub at once, one of the two is freed before its address is known outside.
  *
- * An intercept stub is a call stub that calls its payload, the original; the word that all stubs of
+ * An intercept stub is a call stub that calls its payload, the original. The word that all stubs of
  * an arena share is the address of the slow half of the tick check. The stub's frame stays on the
- * stack while the check runs, so unwinders and flameprof_lookup() name the builtin there. If no
- * tick is due, an intercept stub costs as much as a call stub. The tick counter's offset from the
- * thread pointer and the registers to be saved are part of the code, so both are determined again
- * when stubs are resumed.
+ * stack during the check, so unwinders and flameprof_lookup() name the builtin there. If no tick is
+ * due, an intercept stub costs as much as a call stub. The stub's code contains the tick counter's
+ * offset from the thread pointer and the registers to be saved, so both are determined again when
+ * stubs are resumed.
  *
  * Intercept stubs are never freed, because a thread may be in the stub when the last pointer to it
- * is gone. No list of changed tables is kept, because a table's entries are recognised as stubs by
- * their addresses.
+ * is gone. No list of changed tables is kept, because stubs in tables are recognised by their
+ * addresses.
  */
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static struct known_stub *find_entry(const struct intercept_wanted *wanted)
 	return &known_stubs[at];
 }
 
-/* Make room for one more entry. Returns 0 or -ENOMEM. Context: lock is held. */
+/* Grow the hash table if one more entry needs it. Returns 0 or -ENOMEM. Context: lock is held. */
 static int reserve_entry(void)
 {
 	size_t larger = room ? 2 * room : LEAST_ROOM;
@@ -153,8 +154,8 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 }
 
 /*
- * Enter @stub for @wanted, unless another thread has entered one. Returns the stub in the table, or
- * NULL without memory.
+ * Put @stub for @wanted into the hash table, unless another thread has done so. Returns the stub in
+ * the table, or NULL without memory.
  */
 static flameprof_function *intercept_known_add(
 	const struct intercept_wanted *wanted, flameprof_function *stub)
@@ -175,9 +176,9 @@ static flameprof_function *intercept_known_add(
 }
 
 /*
- * Callbacks of suspend.c: intercept_clear_known() forgets all stubs, intercept_restore_known()
- * enters a stub that was made again. Without memory the stub is not entered, so that it is made
- * anew when it is next wanted. Context: no thread makes stubs meanwhile.
+ * Callbacks of suspend.c. intercept_clear_known() forgets all stubs. intercept_restore_known()
+ * enters a stub that was made again; without memory the stub is made anew when it is next wanted.
+ * Context: no thread makes stubs meanwhile.
  */
 static void intercept_clear_known(void)
 {
@@ -204,14 +205,14 @@ static void intercept_restore_known(flameprof_function *stub, uint32_t stack_wor
 #define WORDS_MAX 64u
 
 /*
- * Largest number of arenas for functions that are far apart. A stub is placed within 4 GiB of its
- * function, because CPUs predict such calls and returns better (chunk.c). A builtin may be in a
- * library that is far from the program.
+ * Most arenas with one number of stack words. Several are made because a stub should be within 4
+ * GiB of its function: CPUs predict such calls and returns better (chunk.c), and a builtin may be
+ * in a library that is far from the program.
  */
 #define FAR_MAX	  16u
 #define FAR_SHIFT 32
 
-/* Atomic: list by next_intercept, of arenas that are never freed. */
+/* Atomic: list of arenas, linked by next_intercept. They are never freed. */
 static struct flameprof_arena *arenas;
 /* Atomic: enum flameprof_stub_status of the last attempt to make a stub. */
 static uint32_t status;
@@ -232,8 +233,8 @@ static int is_near(const struct flameprof_arena *arena, flameprof_function *orig
 }
 
 /*
- * Find an arena for stubs with @words stack words, near @original; if there are FAR_MAX such
- * arenas, a far one will do. Returns NULL if there is none.
+ * Find an arena for stubs with @words stack words near @original, or a far one if there are FAR_MAX
+ * such arenas. Returns NULL if there is none.
  */
 static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *original)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of functions, changed in place or, if read-only, in a copy. No list of writable tables is
- * kept, because their entries are recognised as stubs by their addresses. A copy is one block that
- * does not move while it is in use, and a table has at most one copy.
+ * Replace functions in the host's tables by intercept stubs: in place, or in a copy if the table is
+ * read-only. No list of writable tables is kept, because stubs in them are recognised by their
+ * addresses. A copy is one block that does not move while it is in use, and a table has at most one
+ * copy.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,7 @@ struct copy {
 	struct copy *next;
 	flameprof_function **source; /* the host's own table */
 	size_t n;
-	/* How many calls got this copy. */
+	/* Number of calls that got this copy and have not given it back. */
 	size_t users;
 	flameprof_function *entry[];
 };
@@ -28,12 +29,12 @@ static struct copy *copies;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
-/*
- * Returns 1 if the whole table can be written. Reads /proc/self/maps, because the other ways to
- * find out write to the table, or emulators always answer "yes" (madvise(2)). Without /proc it
- * returns 0: then the table is copied, which is always correct.
- */
-static int is_writable(flameprof_function **table, size_t n)
+	/*
+	 * Returns 1 if the whole table can be written. Read /proc/self/maps for this, because other
+	 * ways write to the table, or are always "yes" under emulators (madvise(2)). Without /proc
+	 * return 0: the table is then copied, which is always correct.
+	 */
+	static int is_writable(flameprof_function **table, size_t n)
 {
 	uintptr_t at = (uintptr_t)table, end = (uintptr_t)(table + n);
 	struct maps maps;
@@ -42,8 +43,8 @@ static int is_writable(flameprof_function **table, size_t n)
 	if (maps_open(&maps))
 		return 0;
 	/*
-	 * The mappings are sorted by address. If the next one starts behind `at`, there is a gap
-	 * before it, which cannot be written.
+	 * The mappings are sorted by address. If the next one starts after `at`, the gap before it
+	 * cannot be written.
 	 */
 	while (at < end && maps_next(&maps, &mapping) && mapping.start <= at) {
 		if (mapping.end <= at)
@@ -56,7 +57,7 @@ static int is_writable(flameprof_function **table, size_t n)
 	return at >= end;
 }
 
-/* Store atomically, because other threads may be calling through the table. */
+/* Store the entry atomically, because other threads may be calling through the table. */
 static void store_entry(flameprof_function **entry, flameprof_function *function)
 {
 	if (*entry != function)
@@ -64,8 +65,8 @@ static void store_entry(flameprof_function **entry, flameprof_function *function
 }
 
 /*
- * Make the stubs for @table in @stubs. Returns how many of them differ from the table's entries, or
- * -errno.
+ * Make a stub in @stubs for each entry of @table. Returns the number of stubs that differ from the
+ * table's entries, or -errno.
  */
 static int make_stubs(flameprof_function *const *table, size_t n, const char *const *names,
 	const struct flameprof_signature *signatures, flameprof_function **stubs)
@@ -132,7 +133,7 @@ static int write_copy(flameprof_function ***table, size_t n, flameprof_function 
 	for (size_t i = 0; copy && i < n; i++) {
 		flameprof_function *original = copy->entry[i];
 
-		/* Keep a stub of the same function that is there already, whatever its name. */
+		/* If the copy already has a stub of this function, keep it, whatever its name. */
 		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
 			store_entry(&copy->entry[i], stubs[i]);
 	}

@@ -45,8 +45,8 @@
 static struct interrupt_thread *interrupt_here(void);
 
 /*
- * Start the timer of a fork child that is at a safe point. Returns 0, or -errno: then the child
- * gets no ticks. Context: any thread, not a handler; no lock held.
+ * Start the timer of a fork child at a safe point. Returns 0, or -errno if the child gets no ticks.
+ * Context: any thread, not a handler; no lock held.
  */
 static int interrupt_begin_in_child(void);
 
@@ -105,8 +105,8 @@ static void interrupt_enter(void)
 }
 
 /*
- * Uncount the calling thread, if it is counted. If the count becomes 0 while ticks are being
- * disabled, wake the thread that waits for that.
+ * Remove the calling thread from interrupt.inside, if it is counted there. If the count becomes 0
+ * and ticks are being disabled, wake the thread that waits for this.
  */
 static void interrupt_leave(void)
 {
@@ -124,7 +124,7 @@ static int interrupt_is_inside(void)
 	return (own_state & COUNTED) != 0;
 }
 
-/* In a fork child: the calling thread is the only one, so count no other. */
+/* In a fork child, count no thread other than the calling one, because it is the only one. */
 static void interrupt_reset_inside_in_child(void)
 {
 	__atomic_store_n(&interrupt.inside, own_state & COUNTED ? 1 : 0, __ATOMIC_SEQ_CST);
@@ -182,8 +182,8 @@ void interrupt_take(void)
 		return;
 	thread = interrupt_here();
 	/*
-	 * Enter before the counter is zeroed, so that a function that is enabled later does not get
-	 * these ticks.
+	 * Call interrupt_enter() before zeroing the counter, so that a function that is enabled
+	 * later does not get these ticks.
 	 */
 	if (!thread || !thread->function)
 		interrupt_enter();
@@ -205,8 +205,8 @@ void flameprof_interrupt_take(void)
 		interrupt_take();
 	} else if (!(own_state & INSIDE)) {
 		/*
-		 * The other copy counts the ticks; the counter in this copy only shows that there
-		 * are some.
+		 * Zero this copy's counter, which only shows that there are ticks. The other copy
+		 * has counted them and delivers them.
 		 */
 		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
 		other_copy.flameprof_interrupt_take();
@@ -333,9 +333,9 @@ static void fork_parent(void)
 }
 
 /*
- * Start the child's timer at the first safe point, because most children only exec.
- * interrupt_ticks_mark() makes the thread enter it. A thread with a `tick` callback needs the timer
- * at once.
+ * Start a child's timer at its first safe point, because most children only exec.
+ * interrupt_ticks_mark() makes the thread enter the safe point. If the thread has a `tick`
+ * callback, start the timer at once.
  */
 static void fork_child(void)
 {
@@ -345,8 +345,8 @@ static void fork_child(void)
 	registry_reset_in_child(other_copy.flameprof_interrupt_take ? NULL : thread);
 	interrupt_reset_inside_in_child();
 	/*
-	 * The parent's thread that was disabling ticks does not exist in the child, so complete its
-	 * work.
+	 * If a thread of the parent was disabling ticks, it does not exist in the child. Complete
+	 * its work.
 	 */
 	if (!interrupt.function)
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);

@@ -137,9 +137,9 @@ uint64_t registry_due_ns(void)
 }
 
 /*
- * Returns 1 if the thread has ended. The thread may still end between this check and the write to
- * its memory, by a system call and with another thread that unmaps its stack. This race of a few
- * instructions is accepted.
+ * Returns 1 if the thread has ended. Accepted race: between this check and the write to the
+ * thread's memory, the thread may still end by a system call, and another thread may unmap its
+ * stack.
  */
 static int has_ended(struct interrupt_thread *thread)
 {
@@ -147,8 +147,8 @@ static int has_ended(struct interrupt_thread *thread)
 }
 
 /*
- * @thread's owner has died, and has_ended() has locked the robust mutex: make it usable, so that it
- * can be destroyed.
+ * Make the robust mutex of a dead thread usable, so that it can be destroyed. has_ended() has
+ * locked it.
  */
 static void free_ended(struct interrupt_thread *thread)
 {
@@ -165,7 +165,9 @@ void registry_raise(struct interrupt_thread *thread, uint32_t ticks)
 	uint32_t room = UINT32_MAX - __atomic_load_n(thread->ticks, __ATOMIC_RELAXED);
 
 	__atomic_fetch_add(thread->ticks, ticks < room ? ticks : room, __ATOMIC_RELAXED);
-	/* Raise the counter first, so that a thread that sees the flag finds the ticks. */
+	/*
+	 * Raise the counter before the flag, so that a thread that sees the flag finds the ticks.
+	 */
 	if (thread->flag)
 		__atomic_store_n(thread->flag, 1, __ATOMIC_SEQ_CST);
 	if (thread->tick)
@@ -261,8 +263,8 @@ void registry_reset_in_child(struct interrupt_thread *thread)
 /* ---- the timer ------------------------------------------------------------------------------- */
 
 /*
- * The timer leaves after it was idle for this long. Making a thread costs as much as some hundred
- * wake-ups.
+ * The timer thread ends after it was idle for this long. It waits, because making a thread costs as
+ * much as some hundred wake-ups.
  */
 #define IDLE_NS CLOCK_NS_PER_S
 
@@ -276,7 +278,7 @@ enum timer_state {
 static struct {
 	enum timer_state state;
 	pthread_t id; /* valid in RUNS and ENDED */
-	/* A timer thread that was made with another generation ends. */
+	/* A timer thread ends itself if it was made for another generation. */
 	uint32_t generation;
 	/* Time of the next tick; UINT64_MAX: idle; 0: the thread has not run yet. */
 	uint64_t wakes_ns;
@@ -347,8 +349,8 @@ static void *timer_main(void *argument)
 }
 
 /*
- * Wait for the timer thread's end. A caller may hold interrupt.lock only if the thread will not
- * take it any more.
+ * Wait for the timer thread's end. Hold interrupt.lock only if the timer thread will not take it
+ * any more, because otherwise both wait for ever.
  */
 static void join_timer(pthread_t id)
 {

@@ -32,7 +32,7 @@ void registry_remove(struct interrupt_thread *thread);
 void registry_begin(
 	struct interrupt_thread *thread, uint64_t begin_ns, uint64_t period_ns, uint64_t now_ns);
 
-/* Drop @thread's periods that have ended by @now_ns. Context: @thread gets ticks. */
+/* Skip @thread's periods that have ended by @now_ns, without ticks. Context: @thread gets ticks. */
 void registry_skip(struct interrupt_thread *thread, uint64_t now_ns);
 
 /*

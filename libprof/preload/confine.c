@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of calls by which a program forbids itself something that sampling needs: system
- * calls (rt_sigreturn of a signal handler is one) and the CPU's time stamp counter, which
+ * Interpose calls by which a program forbids itself something that sampling needs: system calls (a
+ * return from a signal handler is one, rt_sigreturn) and the CPU's time stamp counter, which
  * clock_gettime() reads. The library then samples without the forbidden call, or ends sampling
  * before the program's call. Interposers of chroot() and similar calls read the needed parts of
- * /proc before it becomes unreachable.
+ * /proc before these become unreachable.
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -25,8 +25,8 @@ typedef long syscall_fn(long, ...);
 typedef int chroot_fn(const char *);
 
 /*
- * Read the program's path while /proc is still reachable. A vfork child does not do so, because its
- * call does not change its parent's root.
+ * Read the program's path while /proc is still reachable. Skip this in a vfork child, whose call
+ * does not change its parent's root.
  */
 static void read_program_path(void)
 {
@@ -35,8 +35,8 @@ static void read_program_path(void)
 }
 
 /*
- * Prepare for a seccomp call. A filter address of NULL only asks whether filters exist. Returns 1
- * if a filter was counted; the caller must uncount it if the call fails.
+ * Prepare for a seccomp call. If the filter's address is NULL, the program only asks whether
+ * filters exist. Returns 1 if a filter was counted; the caller must uncount it if the call fails.
  */
 static int before_seccomp(unsigned long operation, unsigned long filter)
 {
@@ -57,7 +57,7 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 		return before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
 	if (option == PR_SET_SECCOMP)
 		return before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
-	/* Programs set this before they install a filter. */
+	/* Programs set no_new_privs before they install a filter, so expect one. */
 	if (option == PR_SET_NO_NEW_PRIVS) {
 		confined_expect();
 		read_program_path();
@@ -65,8 +65,8 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
 	/*
-	 * Dispatch of one thread's system calls. The program can change which system calls it
-	 * intercepts at any time without a call, so sampling must end.
+	 * End sampling: with system call dispatch, the program can at any time change, without a
+	 * call, which system calls it intercepts.
 	 */
 	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
 		events_end();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read headers, segments and the dynamic section of a file that is not loaded. It uses raw system
- * calls and the caller's stack. The first bytes of the file are read at once, because they usually
- * contain all that is needed.
+ * Read headers, segments and the dynamic section of a file that is not loaded, by raw system calls
+ * and with memory on the stack. The first bytes of the file are read at once, because they usually
+ * contain everything that is needed.
  */
 #include "libprof/preload/elf_program.h"
 
@@ -82,8 +82,8 @@ static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
 }
 
 /*
- * Read the dynamic section as far as it is readable. A part that cannot be read is no error,
- * because the kernel starts a program without reading this section.
+ * Read the dynamic section as far as it is readable. An unreadable part is no error, because the
+ * kernel starts a program without reading this section.
  */
 static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, struct dynamic *out)
 {

@@ -35,8 +35,8 @@ struct elf_program {
 	uint8_t byte_order; /* ELFDATA* */
 	uint16_t machine;   /* EM_* */
 	/*
-	 * Position and length of the loader's path (PT_INTERP), NUL included; 0 bytes: the program
-	 * has none.
+	 * Position and length of the loader's path (PT_INTERP), including the NUL. The length is 0
+	 * if the program has no loader.
 	 */
 	uint64_t loader_offset, loader_bytes;
 	/*

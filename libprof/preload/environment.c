@@ -36,7 +36,7 @@
 #define PRELOAD_VARIABLE "LD_PRELOAD="
 #define PRELOAD_PREFIX	 (sizeof(PRELOAD_VARIABLE) - 1)
 #define CHANNEL_VARIABLE WIRE_ENV "="
-#define CHANNEL_BYTES	 96 /* three 32-bit numbers, one of 64 */
+#define CHANNEL_BYTES	 96 /* for "WIRE_ENV=value" */
 
 /*
  * Limit of a changed environment, because stacks may be small. An environment of more than some 900
@@ -112,9 +112,7 @@ static int is_separator(char c)
 	return c == ' ' || c == ':';
 }
 
-/*
- * Returns the next entry of LD_PRELOAD's value at *@at and moves *@at behind it; NULL at the end.
- */
+/* Returns the next entry of LD_PRELOAD's value at *@at and moves *@at after it; NULL at the end. */
 static const char *next_entry(const char **at, size_t *bytes)
 {
 	const char *entry = *at;
@@ -195,7 +193,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 		handover->cause = (enum wire_unprofiled)found;
 	else if (run && !variable && !given_channel)
 		handover->cause = WIRE_UNPROFILED_CLEARED;
-	else if (run && !is_there && found < 0) /* the library could do harm */
+	else if (run && !is_there && found < 0) /* it could do harm */
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 	else if (run) {
 		handover->is_added |= !is_there;
@@ -397,7 +395,7 @@ static int find_cause(int directory, const char *file, char *const *environment)
 
 /*
  * Search @file, a name without '/', in each folder of PATH. Returns find_cause() of the first
- * executable file for which find_cause() does not fail, or -errno. execvp() may start another file,
+ * executable file for which it does not fail, or -errno. execvp() may start another file than this,
  * because only an exec shows whether a file can be executed.
  */
 static int find_cause_along_path(const char *file, char *const *environment)
@@ -438,8 +436,8 @@ int preload_is_confined(void)
 	uint32_t quit = __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED);
 
 	/*
-	 * An image that quit because it got no timer may still make system calls, and the next
-	 * image may get a timer.
+	 * WIRE_QUIT_TIMERS does not confine: an image that got no timer may make system calls, and
+	 * the next image may get a timer.
 	 */
 	return (quit && quit != WIRE_QUIT_TIMERS) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;

@@ -28,8 +28,8 @@
 #include "libprof/sampler/text.h"
 
 /*
- * Identifies this library for atexit() and pthread_atfork(). crtbegin.o would define this symbol,
- * but the library may be linked without it.
+ * Identifies this library for atexit() and pthread_atfork(). Defined here, because the library may
+ * be linked without crtbegin.o, which would define this symbol.
  */
 extern void *__dso_handle __attribute__((weak, visibility("hidden")));
 void *__dso_handle = &__dso_handle;
@@ -54,7 +54,7 @@ static int parse_channel(const char *text, struct channel *out)
 }
 
 /*
- * Returns how many bytes of the arena to map: all of it, or one page if RLIMIT_AS is low. One page
+ * Returns the number of bytes of the arena to map: all, or one page if RLIMIT_AS is low. One page
  * is enough to count the process as unsampled.
  */
 static size_t bytes_to_map(uint64_t arena_bytes)
@@ -82,8 +82,8 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 	if (sampler.has_events && !arch_syscall2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick))
 		sampler.tick_ns = clock_from_timespec(&tick);
 	/*
-	 * Without the length of the kernel's tick, samples of events and of timers cannot be told
-	 * apart.
+	 * Without the length of the kernel's tick, samples by events and by timers cannot be
+	 * distinguished, so use no events.
 	 */
 	sampler.has_events &= sampler.tick_ns != 0;
 	sampler.has_kernel = sampler.has_events && (cookie & WIRE_COOKIE_KERNEL);
@@ -191,8 +191,8 @@ static int arm_first_thread(struct sampler_thread *thread)
 		return 1;
 	if (sampler.slot->timer_error) {
 		/*
-		 * Count a process, not a thread. Do so before quitting, because the slot may be
-		 * given to another image afterwards.
+		 * Count a process, not a thread. Count before quitting, because after that the slot
+		 * may be given to another image.
 		 */
 		__atomic_fetch_sub(&sampler.slot->timerless_threads, 1, __ATOMIC_RELAXED);
 		sampler_quit(WIRE_QUIT_TIMERS);
@@ -225,7 +225,7 @@ static void fork_prepare(void)
 
 	if (sampler_is_hosted() || !arena || sampler.quit || confined_by_unseen())
 		return;
-	/* Look up these functions here once, instead of in each child. */
+	/* Look up these functions here, once, and not again in each child. */
 	preload_resolve_leave();
 	preload_library_path();
 	forking_pid = (uint32_t)arch_syscall0(SYS_getpid);
@@ -233,8 +233,8 @@ static void fork_prepare(void)
 }
 
 /*
- * Undo fork_prepare()'s count if the fork fails. Forks inside libc do not come through this
- * function, so a failed one stays counted.
+ * Undo fork_prepare()'s count if the fork fails. Forks inside libc do not call this function, so a
+ * failed one of these stays counted.
  */
 PRELOAD_EXPORT pid_t fork(void)
 {
@@ -275,8 +275,8 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 		before = *forked;
 	/*
 	 * If the process that forked is not the process that was sampled, a raw clone(2) made it,
-	 * as bubblewrap does to enter a new PID namespace. Then flamerun may not see the pids of
-	 * this process.
+	 * as bubblewrap does to enter a new PID namespace. flamerun may then not see this process
+	 * under its pid.
 	 */
 	sampler.namespaced |= forking_pid != sampler.pid;
 	sampler_reset_in_child();
@@ -310,8 +310,7 @@ static void fork_child(void)
 	forked = sampler_thread_that_forked();
 	thread = begin_in_child(arena, forked);
 	/*
-	 * If the thread's entry is unchanged, do not set it again, so that libc's page need not be
-	 * copied.
+	 * If the thread's entry is unchanged, do not set it again: this would copy a page of libc.
 	 */
 	if (thread != forked)
 		preload_set_thread(thread);

@@ -54,7 +54,7 @@ void preload_leave(enum wire_slot_state state)
 #define RESTORED_MASK	2
 
 /*
- * Set the kernel's action and mask for the sampling signal to the ones that the program has set,
+ * Set the kernel's action and mask for the sampling signal to those that the program has set,
  * because the next image inherits both. Returns RESTORED_*.
  */
 static int restore_signal(int is_thread_held)
@@ -74,8 +74,8 @@ static int restore_signal(int is_thread_held)
 }
 
 /*
- * Undo restore_signal(), whose result is @restored. Do not unblock the signal unless
- * restore_signal() blocked it, because the thread may be unsampled and block it itself.
+ * Undo restore_signal(), whose result is @restored. Unblock the signal only if restore_signal()
+ * blocked it, because an unsampled thread may block the signal itself.
  */
 static void reinstall_signal(int restored)
 {
@@ -269,9 +269,9 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /*
- * Body of the interposers of posix_spawn*(). libc makes the child and waits until it has exec'd, or
- * returns an error and no child. The child inherits the kernel's signal state, so that state is set
- * to the program's for the time of the call.
+ * Body of the interposers of posix_spawn*(). libc makes the child, and waits until the child has
+ * exec'd; after an error there is no child. The child inherits the kernel's signal state, so set
+ * that state to the program's during the call.
  */
 #define SPAWN(name, directory)                                    \
 	static spawn_fn *next;                                    \

@@ -31,8 +31,8 @@
 #include "libprof/sampler/text.h"
 
 /*
- * Wait for this many sched_yield() until no handler runs. A handler takes microseconds, unless its
- * thread is preempted.
+ * Call sched_yield() at most this often to wait until no handler runs. A handler takes
+ * microseconds, unless its thread is preempted.
  */
 #define HANDLERS_TRIES 10000
 
@@ -170,8 +170,9 @@ static int map_again(const struct absent *absent)
 }
 
 /*
- * Call @next with as little of the library's memory mapped as possible. Context: a process with one
- * thread. Returns 0 with the call's result in *@result, or -errno if @next was not called.
+ * Call @next, libc's mlockall(), with as little of the library's memory mapped as possible.
+ * Context: a process with one thread. Returns 0 with the call's result in *@result, or -errno if
+ * @next was not called.
  */
 static int lock_others(mlockall_fn *next, int flags, int *result)
 {

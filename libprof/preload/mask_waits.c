@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of calls that set a signal mask while they wait, or that wait for a signal. A sampled
- * thread only seems to block the sampling signal (masks.c): in the kernel's mask it is not blocked,
- * so that a timer of the library may expire during the wait.
+ * Interpose calls that set a signal mask while they wait, or that wait for a signal. If a sampled
+ * thread blocks the sampling signal, it only seems blocked to the program (masks.c): the kernel
+ * does not block it, so a timer of the library may expire during the wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,8 +48,8 @@ struct wait {
 };
 
 /*
- * If the thread only seems to block the sampling signal, and @mask unblocks it, really block the
- * signal until the call sets @mask. Then a SIGVTALRM of the program's own ends the call as the
+ * If the thread only seems to block the sampling signal, and @mask unblocks it, block the signal in
+ * the kernel until the call sets @mask. Then a SIGVTALRM of the program's own ends the call as the
  * program expects, and host.c calls the program's handler. @call is the system call that waits,
  * @first its first argument.
  */
@@ -76,8 +76,8 @@ static struct wait begin_wait(const sigset_t *mask, long call, uint64_t first)
 }
 
 /*
- * Undo begin_wait(). If a SIGVTALRM became pending that @mask did not let in, the unblocking
- * delivers it: host.c blocks the signal and sends it again.
+ * Undo begin_wait(). If a SIGVTALRM is pending that @mask did not allow, the unblocking delivers
+ * it: host.c then blocks the signal and sends it again.
  */
 static void end_wait(const struct wait *wait)
 {
@@ -209,8 +209,8 @@ PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
 /* ---- calls that wait for a signal ------------------------------------------------------------ */
 
 /*
- * If a signal of one of the library's timers ends the wait, drop it and wait on. Its handler was
- * not called, so its weight is added later, as that of a sample that was not taken.
+ * If a signal of a timer of the library ends the wait, drop it and continue to wait. Its handler
+ * was not called, so its weight is added later.
  */
 PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 	const struct timespec *restrict timeout)

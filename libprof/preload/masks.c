@@ -29,9 +29,9 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 }
 
 /*
- * Change the mask of a vfork child. A vfork child is not sampled, so the kernel has its real mask.
- * The signal only seems to be blocked if that was so in its parent, until the child sets a mask
- * itself.
+ * Change the mask of a vfork child. Such a child is not sampled, so the kernel has its real mask.
+ * If the signal only seemed to be blocked in its parent, this also holds for the child until it
+ * sets a mask itself.
  */
 static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
 	const sigset_t *set, sigset_t *old_set)
@@ -107,7 +107,7 @@ PRELOAD_EXPORT int pthread_sigmask(
 
 /* ---- older functions ------------------------------------------------------------------------- */
 /*
- * Interposed because libc's versions of them change the kernel's mask without calling
+ * These functions are interposed because libc's versions change the kernel's mask without calling
  * sigprocmask().
  */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sample threads that libc makes for SIGEV_THREAD, without calling pthread_create(). libc is given
- * a function of this library, which starts sampling the thread and then calls the program's
- * function. Such a thread ends as other threads do.
+ * Sample threads that libc makes for SIGEV_THREAD without calling pthread_create(). libc gets a
+ * function of this library, which starts sampling the thread and then calls the program's function.
+ * Such a thread ends as other threads do.
  *
  * libc keeps function and value as long as the timer exists, and does not report when the timer is
  * deleted. So each pair of the program's function and value has one permanent entry in a table. If
@@ -19,7 +19,8 @@
 
 struct notified {
 	/*
-	 * Atomic: enum notified_state. Once it is READY, the other fields are not written any more.
+	 * Atomic enum notified_state. When it is NOTIFIED_READY, the other fields do not change any
+	 * more.
 	 */
 	uint32_t state;
 	void (*function)(union sigval);

@@ -61,8 +61,8 @@ int preload_has_small_stack(void);
 /*
  * If system call @number with arguments @a changes the action or the mask of the sampling signal,
  * do what sigaction() or pthread_sigmask() would do. Returns 1 with *@result and errno set as by
- * syscall(2), or 0 if the caller must make the call. Context: signal-safe as far as sigaction() and
- * pthread_sigmask() are.
+ * syscall(2); 0 if the caller must make the call. Context: as signal-safe as sigaction() and
+ * pthread_sigmask().
  */
 int preload_signal_call(long number, const unsigned long a[4], long *result);
 
@@ -72,7 +72,7 @@ int preload_signal_call(long number, const unsigned long a[4], long *result);
  */
 void preload_leave(enum wire_slot_state state);
 
-/* Path of this library, as the dynamic linker knows it; NULL: unknown. Context: signal-safe. */
+/* Returns this library's path, as the dynamic linker knows it, or NULL. Context: signal-safe. */
 const char *preload_library_path(void);
 
 /*

@@ -55,8 +55,8 @@ static void change_program_action(const struct sigaction *action)
 }
 
 /*
- * Called before the library's constructors if another library's constructor calls sigaction(), so
- * set libc_calls here, too.
+ * Set libc_calls here, because another library's constructor may call sigaction() before this
+ * library's constructors run.
  */
 static int change_action(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
@@ -180,8 +180,8 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 }
 
 /*
- * Stack that the library's handler uses below the kernel's frame; tests/lint/lint_stack.py checks
- * it.
+ * Bytes of stack that the library's handler uses below the kernel's frame. tests/lint/lint_stack.py
+ * checks this number.
  */
 #define HANDLER_BYTES	   640
 /* The kernel refuses an alternate stack that is smaller. */
@@ -233,8 +233,8 @@ static void end_before_small_stack(void)
 	sampler_thread_end(thread);
 	preload_set_thread(NULL);
 	/*
-	 * sampler_thread_end() has blocked the sampling signal for ever, but this thread continues
-	 * and may use the signal itself.
+	 * Restore the mask: sampler_thread_end() has blocked the sampling signal for ever, but this
+	 * thread continues and may use the signal itself.
 	 */
 	if (may_unblock)
 		change_handler_mask(SIG_UNBLOCK);

@@ -61,8 +61,8 @@ void preload_set_thread(struct sampler_thread *thread)
 void preload_arm(struct sampler_thread *thread)
 {
 	/*
-	 * If the entry could not be armed, it has been released and may become another thread's. So
-	 * do not store it as this thread's.
+	 * If arming failed, the entry was released and may become another thread's, so do not store
+	 * it as this thread's.
 	 */
 	if (sampler_is_hosted())
 		thread = tasks_arm_self(thread);
@@ -73,8 +73,8 @@ void preload_arm(struct sampler_thread *thread)
 }
 
 /*
- * The program's own destructors may run after this one and must be sampled. So this destructor sets
- * its value again, which makes libc run another round of destructors, and ends sampling in the last
+ * The program's own destructors may run after this one and should be sampled. So set the value
+ * again, which makes libc run another round of destructors, and end sampling only in the last
  * round.
  */
 static void thread_ends(void *value)
@@ -169,7 +169,7 @@ static void *thread_main(void *argument)
 
 /*
  * Returns 1 if a new thread inherits from its creator that the sampling signal only seems to be
- * blocked. A thread whose @attributes have a signal mask does not, because the kernel gives it that
+ * blocked. It does not if @attributes have a signal mask, because the kernel gives the thread that
  * mask.
  */
 static uint32_t inherits_held(const pthread_attr_t *attributes)

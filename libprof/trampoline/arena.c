@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make and end stubs. A stub occupies one slot of a chunk. The code and the call-frame information
- * of all stubs of a chunk are written once, when the chunk is made. Making a stub only writes its
- * name, its payload and then `space`, its address in the code space (a range of numbers of which
- * each stub gets new ones). A stub ends when `space` becomes 0. Readers that run at the same time
- * read `space` before and after the other fields (region_find_stub()).
+ * Make and end stubs, small generated functions that call a target. A stub occupies one slot of a
+ * chunk. The code and the call-frame information of all stubs of a chunk are written once, when the
+ * chunk is made. Making a stub only writes its name, its payload and then `space`, its address in
+ * the code space (a range of numbers of which each stub gets new ones). A stub ends when `space`
+ * becomes 0. Readers that run at the same time read `space` before and after the other fields
+ * (region_find_stub()).
  */
 #include "libprof/trampoline/arena.h"
 
@@ -25,9 +26,7 @@
 #define ALIGNMENT_MAX 16u /* bytes of a stub's frame */
 #define WORDS_MAX     64u
 
-/*
- * Every CPU has only one way to pass arguments of more bytes than this, and results of more bytes.
- */
+/* Arguments and results of more bytes than these are passed in one way only, on every CPU. */
 #define VAGUE_ARGUMENT_MAX 64u
 #define VAGUE_RESULT_MAX   16u
 
@@ -48,7 +47,7 @@ static int read_type(uint64_t word, struct arch_type *out)
 	return kind <= ARCH_TYPE_OBJECT && out->alignment <= ALIGNMENT_MAX;
 }
 
-/* Does the way in which a value of this type is passed depend on more than the type's size? */
+/* Does the way to pass a value of this type depend on more than the type's size? */
 static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 {
 	return type->kind == ARCH_TYPE_OBJECT ||
@@ -56,9 +55,9 @@ static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 }
 
 /*
- * Can a bind stub pass the payload as the first argument? For this, each integer argument moves to
- * the next register, and the one in the last register moves to the stack, before all other stack
- * arguments.
+ * Can a bind stub pass the payload as the first argument? To make room, each integer argument moves
+ * to the next register, and the argument in the last register moves to the stack, before all other
+ * stack arguments.
  */
 static int can_bind(const struct arch_call *call)
 {
@@ -97,7 +96,7 @@ struct flameprof_signature flameprof_signature_of(
 }
 
 /*
- * Bytes of code of an arena's first chunk and of its largest chunks. Each chunk is four times as
+ * Bytes of code of an arena's first chunk, and of its largest chunks. Each chunk is four times as
  * large as the previous one. Few large chunks are better, because some unwinders search all chunks.
  */
 #define FIRST_BYTES 4096u
@@ -169,7 +168,10 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 		if (!(uint32_t)head)
 			return NULL;
 		slot = slot_of(arena, (uint32_t)head, chunk);
-		/* If the slot was claimed meanwhile, this is its payload; the exchange fails. */
+		/*
+		 * If the slot was claimed meanwhile, `below` is a payload, but then the exchange
+		 * fails.
+		 */
 		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
 		((head >> 32) + 1) << 32 | below, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -193,7 +195,7 @@ static struct region_slot *claim_unused(struct chunk *chunk)
 {
 	uint32_t at;
 
-	/* Check first, so that `used` does not grow whenever the chunk is full. */
+	/* Read `used` first, so that it does not grow at each call when the chunk is full. */
 	if (!chunk || __atomic_load_n(&chunk->used, __ATOMIC_RELAXED) >= chunk->region.slots)
 		return NULL;
 	at = __atomic_fetch_add(&chunk->used, 1, __ATOMIC_RELAXED);
@@ -247,7 +249,7 @@ static struct region_slot *claim_from_new_chunk(
 
 	pthread_mutex_lock(&arena->lock);
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_RELAXED);
-	/* Another thread may have added a chunk before this thread got the lock. */
+	/* Check again: another thread may have added a chunk before this thread got the lock. */
 	if (*chunk != full)
 		slot = claim_unused(*chunk);
 	if (!slot) {
@@ -263,7 +265,10 @@ static struct region_slot *claim_from_new_chunk(
 	return slot;
 }
 
-/* Claim a free slot, of *@chunk; may add a chunk. Returns NULL on failure: see arena->status. */
+/*
+ * Claim a free slot; *@chunk gets its chunk, which may be new. Returns NULL on failure: see
+ * arena->status.
+ */
 static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = pop_freed(arena, chunk);
@@ -435,7 +440,7 @@ flameprof_function *arena_new_stub(
 		return NULL;
 	text = (char *)slot->name;
 	/*
-	 * Order the stores below after the store of 0 to `space`, which ended the slot's last stub.
+	 * Order the stores below after the store of 0 to `space` that ended the slot's last stub.
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (permanent_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
@@ -491,7 +496,10 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	if (!arena || !stub || stub == arena->target)
 		return;
 	slot = find_slot(arena, (uintptr_t)stub, &chunk);
-	/* If two threads free the stub at the same time, only one of them frees the slot. */
+	/*
+	 * The exchange lets only one of two threads that free the stub at the same time free the
+	 * slot.
+	 */
 	if (!slot || !__atomic_exchange_n(&slot->space, 0, __ATOMIC_ACQ_REL))
 		return;
 	publish_remove_slot(&chunk->region, (uint32_t)(slot - chunk->slot));

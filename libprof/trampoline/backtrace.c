@@ -29,7 +29,7 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"
 
-/* Frames of functions in this file, at most: flameprof_backtrace() and walk_here(). */
+/* Most frames that belong to functions of this file: flameprof_backtrace() and walk_here(). */
 #define OWN_MAX 2u
 
 _Static_assert(sizeof(struct flameprof_backtrace_frame) >= (1 + OWN_MAX) * sizeof(uint64_t),
@@ -94,8 +94,9 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 }
 
 /*
- * If the compiler makes the call of the other copy a tail call, the other copy gets this function's
- * caller as its own caller. Otherwise the result has one frame more, that of this function.
+ * If another copy of the library makes the backtrace, the result has this function as an extra
+ * first frame, unless the compiler makes the call of the other copy a tail call: the other copy
+ * then sees this function's caller as its own.
  */
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)

@@ -50,9 +50,12 @@ struct emit_plan {
 	uint32_t frame_end;
 	uint32_t brief_at; /* 0: none */
 	uint32_t end_at;
-	/* The caller sets these members. They are in bytes from the first stub: */
+	/* The caller sets the following members, in bytes from the first stub. */
 	uint32_t target_at;
-	/* Of the first stub. The payloads of the others follow at multiples of payload_stride. */
+	/*
+	 * Offset of the first stub's payload. The other payloads follow at multiples of
+	 * payload_stride.
+	 */
 	uint32_t payload_at;
 	uint32_t payload_stride;
 };
@@ -208,7 +211,7 @@ static int open_memfd(size_t bytes)
 {
 	struct rlimit limit;
 
-	/* Do not grow a file beyond RLIMIT_FSIZE: the kernel would send SIGXFSZ. */
+	/* Check RLIMIT_FSIZE, because the kernel sends SIGXFSZ if a file grows beyond it. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < bytes) {
 		errno = EFBIG;
 		return -1;
@@ -363,7 +366,7 @@ static void *address_near(const void *target, size_t bytes)
 
 	if (getrandom(&pages, sizeof(pages), GRND_NONBLOCK) == sizeof(pages))
 		jitter = (uintptr_t)pages << 12;
-	/* Map chunks with nearby targets next to each other. */
+	/* If the last chunk is near this target, map the new one next to it. */
 	if (last && last - at + NEAR < 2 * NEAR)
 		at = last - bytes;
 	else if (at > 2 * NEAR)

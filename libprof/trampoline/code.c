@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's own code. A struct code is reused but never freed, because handlers read it. */
+/*
+ * Register the host's own code (code that the host generates). A struct code is reused but never
+ * freed, because handlers read it.
+ */
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,8 +38,8 @@ struct frame_index {
 #define MOST_BYTES (256u << 20)
 
 /*
- * Version 1; .eh_frame: absolute; count: udata8; table: absolute. Relative 4-byte pointers cannot
- * be used, because the code may be far from its call-frame information.
+ * Version 1, then the encodings of .eh_frame, count and table. They are absolute and not relative
+ * 4-byte pointers, because the code may be far from its call-frame information.
  */
 static const uint8_t encodings[] = {1, CFI_PTR_ABSOLUTE, CFI_PTR_UDATA8, CFI_PTR_ABSOLUTE};
 
@@ -268,7 +271,7 @@ int flameprof_code_remove(const void *start)
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;
 	code = region->owner;
-	/* If two threads remove the code at the same time, only one of them does it. */
+	/* The exchange lets only one of two threads that remove the code at the same time do it. */
 	if (!__atomic_exchange_n(&code->slot.space, 0, __ATOMIC_ACQ_REL))
 		return -ENOENT;
 	region_remove(&code->region);

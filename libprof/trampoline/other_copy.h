@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process may have two copies of the library (libprof/session/injected.h). The profiler's copy
- * then makes the stubs, and the program's copy forwards these calls to the profiler's copy.
+ * A process may have two copies of the library (libprof/session/injected.h): one from the profiler,
+ * one in the program. The profiler's copy then makes the stubs, and the program's copy forwards
+ * these calls to the profiler's copy.
  */
 #ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
 #define LIBPROF_TRAMPOLINE_OTHER_COPY_H

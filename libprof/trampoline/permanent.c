@@ -53,7 +53,7 @@ static void *cut_from_new_slab(struct slab *full, size_t bytes)
 
 	pthread_mutex_lock(&lock);
 	next = __atomic_load_n(&current, __ATOMIC_RELAXED);
-	/* Another thread may have mapped a slab before this thread got the lock. */
+	/* Check again: another thread may have mapped a slab before this thread got the lock. */
 	if (next != full)
 		block = cut_block(next, bytes);
 	if (!block) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Report generated code to the tools that are on: turn tools on, report all existing code to a new
- * tool, start again in fork children. Each tool is a struct publisher in its own file:
+ * Report generated code to the tools that are on. Also turn tools on, report all existing code to a
+ * new tool, and start again in fork children. Each tool is a struct publisher in its own file:
  * publish_perf_map.c and publish_jitdump.c (perf), publish_gdb.c, publish_unwinders.c (exceptions),
  * publish_libunwind.c.
  */
@@ -29,13 +29,16 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_libunwind,
 };
 
-/* What the tools know of a region: region->published. Made when the region is first reported. */
+/* The tools to which a region was reported: region->published. Made at the first report. */
 struct known_region {
-	/* Links all of them for leak checkers, which do not see regions' pointers. */
+	/*
+	 * List of all. Without it, leak checkers would report them, because they do not see
+	 * regions' pointers.
+	 */
 	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
-	uint8_t tools;	/* bit t: tool t knows it */
-	uint8_t slot[]; /* bit t: tool t knows it */
+	uint8_t tools;	/* bit t: reported to tool t */
+	uint8_t slot[]; /* bit t: reported to tool t */
 };
 
 static struct known_region *all_known;
@@ -96,7 +99,7 @@ static void remove_known(struct region *region)
 	free(known);
 }
 
-/* Report a slot to @tool if the tool is on and knows the region only. Returns 0 or -errno. */
+/* Report a slot to @tool, if the tool is on and has got only the region. Returns 0 or -errno. */
 static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -117,8 +120,8 @@ static int publish_notify_slot(struct region *region, uint32_t slot, unsigned to
 }
 
 /*
- * Report @region, and its slots that have a stub, to @tool, as far as the tool does not know them.
- * Returns 0, also if the tool is off; or the first error. After an error of a slot, the other slots
+ * Report @region, and its slots that have a stub, to @tool, unless they were reported before.
+ * Returns 0, also if the tool is off; or the first error. After an error of one slot, the others
  * are still reported.
  */
 static int publish_notify_region(struct region *region, unsigned tool)
@@ -152,7 +155,7 @@ static int publish_notify_region(struct region *region, unsigned tool)
 	return first;
 }
 
-/* Report the end of @region to all tools that know the region, even to tools that are off. */
+/* Report the end of @region to all tools that got the region, even to tools that are off. */
 static void publish_notify_end_of_region(struct region *region)
 {
 	struct known_region *known = region->published;
@@ -183,7 +186,7 @@ static void publish_notify_end_of_slot(struct region *region, uint32_t slot)
 	known->slot[slot] = 0;
 }
 
-/* Forget that @tool knows @region, so that the region will be reported again. */
+/* Forget that @region was reported to @tool, so that it will be reported again. */
 static void publish_notify_reset(struct region *region, unsigned tool)
 {
 	struct known_region *known = region->published;
@@ -196,7 +199,7 @@ static void publish_notify_reset(struct region *region, unsigned tool)
 		known->slot[i] &= others;
 }
 
-/* Tell @tool that a batch of calls is over. Returns 0 or the tool's error. */
+/* Report to @tool that a batch of calls is over. Returns 0 or the tool's error. */
 static int publish_notify_flush(unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -228,9 +231,9 @@ int publish_is_on(void)
 }
 
 /*
- * Was a tool ever on? A thread that adds a region or slot first stores it, then calls this
- * function. flameprof_publish() first sets `ever`, then reads the regions. Because both sides have
- * a full fence between the two steps, at least one of them sees the other's store.
+ * Was a tool ever on? A thread that adds a region or slot stores it first, then calls this
+ * function. flameprof_publish() sets `ever` first, then reads the regions. Both sides have a full
+ * fence between the two steps, so at least one of them sees the other's store.
  */
 static int was_ever_on(void)
 {
@@ -259,7 +262,10 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	if (!was_ever_on())
 		return;
 	pthread_mutex_lock(&lock);
-	/* Slots of a region that is not reported yet are left to publish_add_region(). */
+	/*
+	 * If the region is not reported yet, do nothing: publish_add_region() will report its
+	 * slots.
+	 */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		publish_notify_slot(region, slot, tool);
 	flush_all();
@@ -318,7 +324,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child inherits the memory of the tools, but must write files of its own. */
+/* Start all tools again: a child inherits their memory, but must write files of its own. */
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
@@ -358,7 +364,7 @@ static int publish_to(unsigned flags, unsigned by_host)
 
 	pthread_mutex_lock(&lock);
 	asked |= by_host;
-	/* Without a fork handler, children would write into the parent's files. */
+	/* Without a fork handler, fail: children would write into the parent's files. */
 	if (!fork_watched) {
 		/* Prepare handlers run in reverse order, so register those of inner locks first. */
 		permanent_watch_forks();

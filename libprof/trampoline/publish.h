@@ -26,7 +26,10 @@
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
-	/* Find functions of other libraries. Without the lock, because it takes the loader's. */
+	/*
+	 * Find functions of other libraries. Called without publish.c's lock, because this takes
+	 * the loader's.
+	 */
 	void (*prepare)(void);
 	/* Called at each request. Returns 0, PUBLISH_AFRESH, or -errno if the tool is unusable. */
 	int (*start)(void);
@@ -45,7 +48,9 @@ struct publisher {
 	void (*remove_slot)(const struct region *region, uint32_t slot, void *state);
 	/* A batch of these calls is over, so do deferred work. */
 	int (*flush)(void);
-	/* In a fork child: start again under its pid. add_*() for all existing code follow. */
+	/*
+	 * In a fork child: start again under its pid. Then add_*() is called for all existing code.
+	 */
 	int (*fork_child)(void);
 	/* Returns 0, or -errno if the tool cannot use some of the code that was reported to it. */
 	int (*status)(void);

@@ -79,7 +79,10 @@ static void end_record(struct publish_bytes *out, size_t begin)
 static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_t encoding)
 {
 	size_t begin = out->used;
-	/* In version 1, the column has one byte. gdb and unwinders read both versions. */
+	/*
+	 * Version 1 has one byte for the return address column. gdb and unwinders read both
+	 * versions.
+	 */
 	int wide = cie->ra_reg > 0xff;
 
 	publish_bytes_u32(out, 0);
@@ -101,7 +104,7 @@ static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_
 struct writer {
 	struct publish_bytes *out;
 	uintptr_t lo, hi;
-	/* The address that out->data will have; 0: write absolute pointers. */
+	/* The address at which out->data will be; 0: write absolute pointers. */
 	uintptr_t address;
 	/* The CIE that was written last. The FDEs of one CIE follow each other. */
 	uintptr_t cie_program;
@@ -156,7 +159,7 @@ static int put_fde(void *context, const struct cfi_fde *fde)
 }
 
 /*
- * Write the FDEs of the stubs in the range. They are found by the search table, because a chunk has
+ * Write the FDEs of the stubs in the range. Find them by the search table, because a chunk has
  * thousands of FDEs, and callers want a few dozen.
  */
 static int put_of_slots(struct writer *writer, const struct region *region)

@@ -115,9 +115,9 @@ void publish_file_close(struct publish_file *file)
 }
 
 /*
- * Would the write exceed RLIMIT_FSIZE? The kernel would kill the host with SIGXFSZ. If there is no
- * limit, it is read again only after LOOK_AGAIN_BYTES: reading it for each line of a map would cost
- * half as much as the line itself.
+ * Would the write exceed RLIMIT_FSIZE? If so, the kernel would kill the host by SIGXFSZ. If there
+ * is no limit, read the limit again only after LOOK_AGAIN_BYTES, because reading it for each line
+ * of a map would cost half as much as the line itself.
  */
 static int passes_limit(struct publish_file *file, size_t count)
 {
@@ -169,7 +169,8 @@ void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_
 	publish_file_flush(file);
 	while (count && !file->error) {
 		/*
-		 * A page, whose size is a multiple of this, is readable as a whole or not at all.
+		 * Write in steps of this size: the page size is a multiple of it, and a page is
+		 * readable as a whole or not at all.
 		 */
 		size_t part = sizeof(zeros) - address % sizeof(zeros);
 		size_t done;

@@ -108,7 +108,7 @@ static void describe(
 	section->sh_addralign = 1;
 }
 
-/* The section of the stubs at their addresses. SHT_NOBITS: without their bytes. */
+/* Describe the section of the stubs at their addresses, without their bytes (SHT_NOBITS). */
 static Elf64_Shdr text_section(const struct publish_gdb_part *part)
 {
 	return (Elf64_Shdr){
@@ -167,8 +167,8 @@ static int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_p
 		return out->error;
 	/*
 	 * Give each file's .eh_frame a different address, because gdb needs quadratic time for
-	 * sections with equal addresses. Use the address of the bytes in this file: nothing else
-	 * can have it.
+	 * sections with equal addresses. Use the address of the bytes in this file, which nothing
+	 * else can have.
 	 */
 	section[EH_FRAME].sh_addr = (uintptr_t)out->data + section[EH_FRAME].sh_offset;
 	memcpy(headers, section, count * sizeof(Elf64_Shdr));
@@ -218,7 +218,7 @@ struct part {
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	/* The part is in stale_parts: `image` is older than `contents`. */
+	/* The part is in the list stale_parts, because `image` is older than `contents`. */
 	int stale;
 };
 

@@ -88,7 +88,10 @@ struct fde_search {
 	struct publish_jitdump_table *out;
 };
 
-/* Insert an FDE in the order of addresses. There is nearly always only one. */
+/*
+ * Insert an FDE in the order of addresses. A linear search suffices: there is nearly always only
+ * one.
+ */
 static int put_entry(void *context, const struct cfi_fde *fde)
 {
 	struct fde_search *search = context;
@@ -280,7 +283,10 @@ static void put_load(uintptr_t address, size_t bytes, const char *name)
 	struct load load = {
 		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
 		.pid = own_pid,
-		/* Any thread of the process is right here, and gettid() costs a system call. */
+		/*
+		 * Use the main thread's id: perf accepts any thread of the process here, and
+		 * gettid() costs a system call.
+		 */
 		.tid = own_pid,
 		.vma = address,
 		.code_addr = address,
@@ -343,7 +349,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
-	/* The host's code may be unreadable, but perf needs bytes: write zeros then. */
+	/* perf needs the code's bytes. If the host's code is unreadable, zeros are written. */
 	if (region->kind == FLAMEPROF_CODE_HOST)
 		publish_file_put_memory(&dump, start_address, bytes);
 	else

@@ -151,7 +151,10 @@ static int add_region(const struct region *region, void **state)
 	const uint32_t *header = (const uint32_t *)region->eh_frame_hdr;
 	struct entry *entry;
 
-	/* The code has frame pointers, which libunwind tries anyway. */
+	/*
+	 * Skip code without call-frame information: it has frame pointers, which libunwind tries
+	 * anyway.
+	 */
 	if (!header)
 		return 0;
 	if (header[0] != HEADER_ENCODINGS)
@@ -165,7 +168,7 @@ static int add_region(const struct region *region, void **state)
 		.format = REMOTE_TABLE,
 	};
 	entry->info.words[shift + WORD_SEGBASE] = region->eh_frame_hdr;
-	/* The length is in words: an entry of the table has eight bytes, as a word. */
+	/* The length is in words. An entry of the table has eight bytes, which is one word. */
 	entry->info.words[shift + WORD_TABLE_LEN] = header[2];
 	entry->info.words[shift + WORD_TABLE_DATA] = region->eh_frame_hdr + HEADER_BYTES;
 	dyn_register(&entry->info);

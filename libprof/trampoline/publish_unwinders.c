@@ -140,7 +140,7 @@ int publish_unwinders_are_loaded(void)
 	static unsigned long long last_loads;
 	unsigned long long loads = 0;
 
-	/* Search again only after libraries were loaded: programs make many arenas. */
+	/* Search again only if libraries were loaded since, because programs make many arenas. */
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != __atomic_load_n(&last_loads, __ATOMIC_RELAXED)) {
 		find_all(0);
@@ -235,7 +235,10 @@ static void deregister_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);
 }
 
-/* Use the brief section, if any: before version 13, libgcc sorts all FDEs at its next search. */
+/*
+ * Use the brief section (one FDE for all stubs), if any: before version 13, libgcc sorts all FDEs
+ * at its next search.
+ */
 static const void *section_for_libgcc(const struct region *region)
 {
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
@@ -261,7 +264,10 @@ static int add_region(const struct region *region, void **state)
 	struct state *known = *state;
 	void *bases[3];
 
-	/* Code that has only frame pointers cannot be described to these unwinders. */
+	/*
+	 * Skip code that has only frame pointers, because it cannot be described to these
+	 * unwinders.
+	 */
 	if (!region->eh_frame)
 		return 0;
 	if (!has_memory_for_unwinders())

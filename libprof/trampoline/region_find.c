@@ -92,11 +92,15 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	/* 0 means no stub. Start higher, so that small numbers look like errors. */
+	/*
+	 * First address of the code space. 0 means no stub. Small numbers are left out: they look
+	 * like errors.
+	 */
 	static uint64_t next = 4096;
 
 	/*
-	 * On the wire, addresses have 48 bits. At a million stubs per second they last seven weeks.
+	 * Frames on the wire have 48 bits for an address. At a million stubs per second these last
+	 * for seven weeks.
 	 */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
 }

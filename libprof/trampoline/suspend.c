@@ -172,7 +172,10 @@ static void restore_stubs(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
 
-	/* The CPU, with its registers, and the offset of the counter may have changed. */
+	/*
+	 * Prepare the shape again, because the CPU with its registers and the counter's offset may
+	 * have changed.
+	 */
 	if (arena->owner) {
 		arena->owner->prepare(&arena->shape);
 		arch_stub_prepare(&arena->shape, &arena->stub);
