@@ -66,7 +66,7 @@ struct slot_notes {
 	uint64_t cpu_ns;	     /* ns of the process when last read */
 	/* The process's CPU time in ns when its seccomp filters were last read. */
 	uint64_t filters_cpu_ns;
-	/* Weight of dropped samples, and number of malformed records. */
+	/* Weight of samples that the collector dropped, and number of malformed records. */
 	uint64_t dropped, malformed;
 	/* When the image ended: threads that still ran, and half-written records. */
 	uint32_t live_threads, torn;
@@ -108,7 +108,7 @@ struct collector {
 	struct thread_notes threads[WIRE_RINGS];
 	struct kernel_stack kernel_stack;
 	/*
-	 * The last control record read. It is here because it is too large for the thread's stack.
+	 * The last control record read. It is kept here and not on the stack, because it is large.
 	 */
 	struct wire_control_record control;
 };
@@ -193,7 +193,10 @@ static void put_control(struct collector *c, uint64_t image)
 	}
 }
 
-/* Pass on the image's control ring. If it @is_over, skip and count a half-written record. */
+/*
+ * Write the image's control records to the pipe. If the image @is_over, skip a half-written record
+ * and count it as malformed.
+ */
 static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -310,7 +313,7 @@ static void add_images(struct collector *c)
 		add_image(c, newcomers[i].slot);
 }
 
-/* Free a slot if its process was killed after it claimed the slot and before it filled it. */
+/* Free a claimed slot if its process was killed before it filled the slot. */
 static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);

@@ -412,7 +412,7 @@ static void read_life_record(struct pipe_reader *pipe_reader, const struct recor
 	state->lives[state->life_count++].comm[sizeof(record->comm) - 1] = '\0';
 }
 
-/* Returns the least bytes of a record of @type, or 0 if unknown. *@text: a text follows these. */
+/* Returns the least size of a record of @type, or 0 if unknown. *@text is set if a text follows. */
 static size_t min_record_bytes(uint32_t type, int *text)
 {
 	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||

@@ -36,7 +36,7 @@ int pipe_reader_read(struct pipe_reader *pipe_reader);
 /* Sleep until a pipe can be read, for at most @timeout_ms. */
 void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms);
 
-/* Number of programs that could not be sampled for one reason, or only by stops. */
+/* One reason why programs could not be sampled, or only by stops. At most so many are kept. */
 #define PIPE_READER_REFUSALS 8
 struct pipe_reader_refusal {
 	uint64_t programs; /* 0: unused entry */

@@ -100,7 +100,7 @@ static pid_t *list_threads(pid_t pid, long *count)
 }
 
 /*
- * Attach to the unattached threads of @target, once. Returns their number; *@error: first failure.
+ * Attach to @target's unattached threads, once. Returns their number. *@error gets the first error.
  */
 static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {

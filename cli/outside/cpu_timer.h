@@ -57,7 +57,7 @@ void cpu_timers_prepare(struct tracer *tracer);
  */
 int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/* Delete all timers of @tracee's process in such a stop. Returns as cpu_timers_make(). */
+/* Delete all timers of @tracee's process. Allowed stops and result are as for cpu_timers_make(). */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
 /*

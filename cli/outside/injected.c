@@ -231,7 +231,7 @@ static void add_kernel_stack(
 	struct stackwalk walk = {.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
-		/* The thread has run since, so language frames in memory are others. */
+		/* The thread has run since, so its language frames have changed: skip them. */
 		.is_native = true};
 	struct wire_sample sample = {.thread = thread,
 		.time_ns = kernel_stack->time_ns,

@@ -91,7 +91,9 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 	return !walk->is_remapped && (!mapping || !mapping->is_code);
 }
 
-/* Do as target_find(), but if @pc is in no known mapping, read the mappings, once in a walk. */
+/*
+ * Do as target_find(), but if @pc is in no known mapping, read the mappings again, once in a walk.
+ */
 static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
 {
@@ -180,7 +182,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/* Repeat the walk that found the runtime: it missed earlier frames. */
+	/* Repeat the walk if it found the runtime, because it missed the frames before. */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;

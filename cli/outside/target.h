@@ -39,7 +39,7 @@ struct target_range {
 struct target {
 	struct target *next;
 	pid_t pid;
-	uint64_t image; /* in records */
+	uint64_t image; /* its number in records */
 	/* Index of the target's slot in the arena, if the library is in the target. */
 	uint32_t slot;
 	bool has_other_tids; /* in another PID namespace */
@@ -48,26 +48,28 @@ struct target {
 	 * the target, otherwise 0.
 	 */
 	uint32_t first_module;
-	uint64_t start_ns; /* start of sampling */
+	uint64_t start_ns; /* begin, CLOCK_MONOTONIC */
 	/* CPU time in ns that the process used in earlier images. */
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* CPU time, at last check */
 	uint64_t counted_ns; /* CPU time in samples */
 	/* CLOCK_MONOTONIC ns at which to search next for threads that are not attached. */
 	uint64_t scan_ns;
-	uint64_t mapped_ns; /* last read of `maps` */
+	uint64_t mapped_ns; /* when `maps` was read */
 	/* The highest address of the main thread's stack; 0 if unknown. */
 	uintptr_t stack_top;
 	/* Number of bytes of a stack to copy for a sample. */
 	size_t stack_bytes;
 	/* Walks leave the copied stack, so threads must stay stopped during walks. */
 	bool has_other_stacks;
-	/* Of /proc/PID/mem, or -1. Opened early: the process may forbid it later. */
+	/* Descriptor of /proc/PID/mem or -1, opened before the process may forbid it. */
 	int memory;
 	uintptr_t vdso; /* address; 0: none */
 	/* Set of runtime_bit(): runtimes in this process whose versions are unknown. */
 	uint32_t unknown_runtimes;
-	/* Not counted: it is still to exec, or the library has appeared in it. */
+	/*
+	 * Count nothing of the process: it has not exec'd yet, or the library has appeared in it.
+	 */
 	bool is_waiting;
 	/* The process used no CPU time since the last check. */
 	bool is_idle;

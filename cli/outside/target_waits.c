@@ -121,7 +121,7 @@ static pid_t lock_owner(
 	return wait_lock_read(lock, process->pid);
 }
 
-/* Keep the first reason. Find it now, because it may be another one later. */
+/* Keep the first reason of a failed read. Find it now: the reason may be another one later. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	struct target_waits *waits = context;

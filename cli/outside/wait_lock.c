@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recognize locks by the 32-bit words around their futex, on 64-bit CPUs. Values of a contended
- * lock (a futex of a glibc rwlock is the writers' or the other one):
+ * Recognize locks by the 32-bit words around the futex that a thread waits for, on 64-bit CPUs. A
+ * glibc rwlock has two futexes: that of writers and another one.
  *
  *              glibc mutex    glibc rwlock, a writer's futex and another   musl mutex
  *   futex - 4                                    state                     type

@@ -16,7 +16,10 @@
 /* Returns the futex that @call waits for; .address is 0 unless it may be a lock with an owner. */
 struct wait_lock wait_lock_of(const struct procfs_syscall *call);
 
-/* 32-bit words to read: one before the futex, the futex, five after. Unreadable: all ones. */
+/*
+ * Number of 32-bit words to read: one before the futex, the futex, and five after it. A word that
+ * could not be read is all ones.
+ */
 #define WAIT_LOCK_WORDS 7u
 
 /*
