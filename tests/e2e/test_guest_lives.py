@@ -82,7 +82,7 @@ def test_memory_is_locked_as_without_the_library(tmp_path, way, limit_kib):
                   for text in (expected.stderr, run.stderr)]
     assert locked_kib[1] - locked_kib[0] < (16384 if way == "threads" else 4096)
     is_given_up = way == "threads" and limit_kib
-    assert ("beyond the limit of locked memory" in run.stderr) == bool(is_given_up)
+    assert ("would exceed the limit of locked memory" in run.stderr) == bool(is_given_up)
     for name in ("before", "after")[:1 if is_given_up else 2]:
         due = run.truth[name] * run.rate_hz / 1e9
         assert run.folded.below(name) == pytest.approx(due, rel=.5, abs=5), run.folded.describe()
