@@ -36,7 +36,7 @@ def test_without_pending_signals(unseen, tmp_path):
     run = profile(tmp_path, "prlimit", "--sigpending=0", unseen, rate_hz=RATE_HZ)
     assert run.status == 0
     assert ("1 process could not be sampled from inside: a timer takes one of the user's pending "
-            "signals, limited to 0 (ulimit -i)\n") in run.stderr
+            "signals, limited to 0 (ulimit -i)") in run.stderr
     assert "hint: 'ulimit -i unlimited'" in run.stderr and "-r 997" not in run.stderr
     if not outside.IS_CONFINED:
         assert run.folded.below("burn") > 0.7 * run.truth["burn"] * RATE_HZ / 1e9, run.stderr
