@@ -436,10 +436,13 @@ static bool add_nim_module(struct parts *parts, const char *module, const char *
 static int demangle_nim(const char *name, bool is_full, char **shown)
 {
 	const char *number = strrchr(name, '_');
-	const char *module = number ? memrchr(name, '_', (size_t)(number - name)) : NULL;
-	const char *digits = number && number[1] == 'u' ? number + 2 : number + 1;
+	const char *module, *digits;
 	struct parts parts;
 
+	if (!number)
+		return -ENOENT;
+	module = memrchr(name, '_', (size_t)(number - name));
+	digits = number[1] == 'u' ? number + 2 : number + 1;
 	parts.bytes = parts.is_cut = 0;
 	if (!module || module - name < 2 || module[-1] != '_' || !isalpha((unsigned char)*name) ||
 		!*digits || digits[strspn(digits, "0123456789")] ||

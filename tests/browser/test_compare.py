@@ -220,7 +220,7 @@ def test_what_is_told_is_what_flamerun_diff_tells(viewer, tmp_path, pictures):
     if found["common"] is None:
         assert "· it is not known whether all became slower: too few functions changed alike ·" in line(viewer)
     else:
-        common = float(re.search(r"alike: ([-+.\d]+) %", line(viewer))[1])
+        common = float(re.search(r"every function: ([-+.\d]+) %", line(viewer))[1])
         assert common == pytest.approx(100 * found["common"], abs=0.0501)
 
 
