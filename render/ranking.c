@@ -164,29 +164,14 @@ static void weighing_end(struct weighing *weighing, const struct ranking *rankin
 	*rows = (struct ranking_rows){.at = weighing->rows, .count = count};
 }
 
-int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows)
+/*
+ * List the functions at the positions from @first to before @end. Without @is_language (NULL), self
+ * weight belongs to the function itself; otherwise see ranking_of_languages().
+ */
+static int list_functions(const struct ranking *ranking, uint32_t first, uint32_t end,
+	ranking_is_language_fn *is_language, struct ranking_rows *rows)
 {
-	uint32_t first = ranking->preorder.position[node], end = ranking->preorder.end[first];
-	struct weighing weighing;
-
-	if (weighing_init(&weighing, ranking))
-		return -ENOMEM;
-	for (uint32_t at = first ? first : 1; at < end; at++) {
-		uint32_t function = ranking->function_at[at];
-
-		weighing.rows[function].self +=
-			calltree_node_at(ranking->tree, ranking->preorder.order[at])->self;
-		add_total(&weighing, ranking, function, at);
-	}
-	weighing_end(&weighing, ranking, false, rows);
-	qsort(rows->at, rows->count, sizeof(*rows->at), by_self);
-	return 0;
-}
-
-int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
-	struct ranking_rows *rows)
-{
-	/* [depth] -> the innermost function of a language on the path, down to this depth */
+	/* [depth] -> the innermost function of a language on the path to that depth */
 	uint32_t *language = calloc((size_t)ranking->preorder.height[0] + 1, sizeof(*language));
 	struct weighing weighing;
 
@@ -195,21 +180,39 @@ int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *
 		return -ENOMEM;
 	}
 	language[0] = RANKING_NO_FUNCTION;
-	for (uint32_t at = 1; at < ranking->preorder.nodes; at++) {
+	for (uint32_t at = first; at < end; at++) {
 		uint32_t depth = ranking->preorder.depth[at], function = ranking->function_at[at];
+		uint32_t owner = function;
 		const struct calltree_node *node =
 			calltree_node_at(ranking->tree, ranking->preorder.order[at]);
-		bool is_one = is_language(calltree_frame_at(ranking->tree, node->frame));
 
-		language[depth] = is_one ? function : language[depth - 1];
-		weighing.rows[language[depth] == RANKING_NO_FUNCTION ? function : language[depth]]
-			.self += node->self;
+		if (is_language) {
+			bool is_one = is_language(calltree_frame_at(ranking->tree, node->frame));
+
+			language[depth] = is_one ? function : language[depth - 1];
+			if (language[depth] != RANKING_NO_FUNCTION)
+				owner = language[depth];
+		}
+		weighing.rows[owner].self += node->self;
 		add_total(&weighing, ranking, function, at);
 	}
 	free(language);
 	weighing_end(&weighing, ranking, false, rows);
 	qsort(rows->at, rows->count, sizeof(*rows->at), by_self);
 	return 0;
+}
+
+int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows)
+{
+	uint32_t first = ranking->preorder.position[node];
+
+	return list_functions(ranking, first ? first : 1, ranking->preorder.end[first], NULL, rows);
+}
+
+int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
+	struct ranking_rows *rows)
+{
+	return list_functions(ranking, 1, ranking->preorder.nodes, is_language, rows);
 }
 
 int ranking_neighbours(

@@ -173,11 +173,12 @@ static void change_hint(struct losses *losses, const char *next)
 	snprintf(losses->hint, sizeof(losses->hint), "%s", next);
 }
 
-/* Add a loss. @hint may be "". */
+/* Add a loss. @hint may be NULL or "". */
 static void losses_add(struct losses *losses, const char *message, const char *hint)
 {
 	size_t used = strlen(losses->text);
 
+	hint = hint ? hint : "";
 	if (diag_wants(DIAG_VERBOSE)) {
 		change_hint(losses, hint);
 		diag_info("%s", message);
@@ -244,7 +245,7 @@ static void add_counted(struct losses *losses, const struct profile_totals *tota
 		if (!loss->message || !facts.n)
 			continue;
 		explain_expand(line, sizeof(line), loss->message, &facts);
-		losses_add(losses, line, loss->hint ? loss->hint : "");
+		losses_add(losses, line, loss->hint);
 	}
 }
 
@@ -261,7 +262,7 @@ static void add_losses(struct losses *losses, const struct profile_totals *total
 	if (counts->paused) {
 		snprintf(line, sizeof(line), "%.1f %% left out while paused",
 			percent(counts->paused, due));
-		losses_add(losses, line, "");
+		losses_add(losses, line, NULL);
 	}
 	/* Deferred weight that no later sample includes is in counts->credited. */
 	if (percent(counts->throttled, due) >= 1)
@@ -271,7 +272,7 @@ static void add_losses(struct losses *losses, const struct profile_totals *total
 	incomplete = sampled ? 100.0 - percent(whole, sampled) : 0;
 	if (incomplete >= INCOMPLETE_PERCENT) {
 		snprintf(line, sizeof(line), "%.1f %% of stacks are incomplete", incomplete);
-		losses_add(losses, line, "");
+		losses_add(losses, line, NULL);
 	}
 	if (whole < sampled)
 		diag_verbose("incomplete stacks: %" PRIu64 " deeper than %u frames, %" PRIu64
@@ -350,7 +351,7 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	struct ranking ranking;
 	struct ranking_rows hot = {.count = 0};
 	unsigned rows = HOTTEST_MAX;
-	bool has_language = false;
+	bool in_languages = !shows_native && !spread, has_language = false;
 
 	/* Two more lines are printed: the first one here, and one that names the written file. */
 	if (lines_before + 2 + rows > LINES)
@@ -358,11 +359,11 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 							      : HOTTEST_MIN;
 	if (ranking_init(&ranking, tree))
 		return;
-	if (shows_native || spread)
-		ranking_of(&ranking, CALLTREE_ROOT, &hot);
-	else
+	if (in_languages)
 		ranking_of_languages(&ranking, is_of_language, &hot);
-	for (uint32_t i = 0; i < rows && i < hot.count && !shows_native && !spread; i++)
+	else
+		ranking_of(&ranking, CALLTREE_ROOT, &hot);
+	for (uint32_t i = 0; in_languages && i < rows && i < hot.count; i++)
 		has_language |= is_of_language(ranking_frame(&ranking, hot.at[i].function));
 	if (hot.count && hot.at[0].self)
 		diag_info("hottest functions by self time%s:",
@@ -617,7 +618,7 @@ static bool add_unsampled(
 		explain(&message, 0, is_box ? EXPLAIN_UNSAMPLED : EXPLAIN_LAST_STACKS,
 			FACTS(.percent = 100 * share, .why = reasons.text));
 	}
-	losses_add(losses, message.text, reasons.hint ? reasons.hint : "");
+	losses_add(losses, message.text, reasons.hint);
 	return reasons.s > 0;
 }
 

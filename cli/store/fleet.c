@@ -43,7 +43,7 @@ struct group {
 	uint64_t period_ns;
 };
 
-/* The attempts that one server adds up. */
+/* What one server is asked for: weights of stored pushes ("attempts"), which it may add up. */
 struct asking {
 	/* attempts to ask for; of [group] if servers compute sums */
 	struct bytes given[GROUPS_SUMMED];
