@@ -360,10 +360,12 @@ static void write_fish(FILE *out)
 	      "complete -c flamerun -n 'not __flamerun_program' -a merge -d 'many files as one'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a top -d 'tables of functions'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a diff -d 'what changed'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a push "
+	      "-d 'store profiles in ClickHouse'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' "
 	      "-d preset\n"
 	      "complete -c flamerun -n 'not __flamerun_program; and not string match -qr "
-	      "\"^(render|merge|top|diff)\\$\" -- (commandline -opc)' "
+	      "\"^(render|merge|top|diff|push)\\$\" -- (commandline -opc)' "
 	      "-a '(__fish_complete_command)'\n"
 	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",
 		out);

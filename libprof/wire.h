@@ -273,7 +273,7 @@ struct wire_arena {
 	/* 1: record nothing before flameprof_resume(). */
 	uint32_t start_paused;
 	/* 1: the library records when threads end (struct wire_ring: end_ns). */
-	uint32_t is_looked_at;
+	uint32_t records_thread_ends;
 	/*
 	 * Proves that an opened descriptor is the arena that WIRE_ENV names. Includes the
 	 * WIRE_COOKIE_* bits.

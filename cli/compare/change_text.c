@@ -221,7 +221,7 @@ static void put_change(const struct change *change, FILE *out)
 	put_number("high", has_part ? expm1(change->high) : INFINITY, out);
 	put_number("points", change->points, out);
 	put_number("p", change->shift.p, out);
-	fprintf(out, ", \"told\": %s}", change->is_significant ? "true" : "false");
+	fprintf(out, ", \"significant\": %s}", change->is_significant ? "true" : "false");
 }
 
 int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *out)

@@ -33,7 +33,7 @@
 #define TOTAL_DISPERSION 8.0
 
 /* Additional factor with waiting time: one observation of a wait counts as so many samples. */
-#define LOOK_DISPERSION 5.0
+#define WAIT_DISPERSION 5.0
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 
@@ -65,7 +65,7 @@ unsigned sides_scale(const struct sides *sides, unsigned run)
 double sides_dispersion(const struct sides *sides, bool is_self)
 {
 	return (is_self ? SELF_DISPERSION : TOTAL_DISPERSION) *
-	       (sides->has_waits ? LOOK_DISPERSION : 1);
+	       (sides->has_waits ? WAIT_DISPERSION : 1);
 }
 
 unsigned sides_run(const struct calltree_sample *sample)

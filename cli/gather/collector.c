@@ -476,7 +476,7 @@ static struct collector_thread thread_of(
 }
 
 /* Pass on the kernel stacks that the thread's second perf event has recorded. */
-static void pass_looks(
+static void pass_kernel_stacks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
 	while (c->events && c->reader &&
@@ -506,7 +506,7 @@ static void drain_ring(struct collector *c, uint32_t index)
 		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &pass));
 		wire_drain_skip(&c->drain, &pass, sample.bytes);
 	}
-	pass_looks(c, &pass, notes);
+	pass_kernel_stacks(c, &pass, notes);
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
 	if (wire_drain_end(&c->drain, &pass))
 		report_thread_end(c, &ended);

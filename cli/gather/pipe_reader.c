@@ -192,7 +192,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	if (!image->exe[0] && record->parent)
 		inherit_name(pipe_reader, record);
 	pipe_reader->state.live++;
-	pipe_reader->state.images_met++;
+	pipe_reader->state.images_seen++;
 }
 
 /* Open the module's file for later naming, while /proc has it: most processes still run now. */

@@ -52,7 +52,7 @@ struct pipe_reader_state {
 	bool has_ended[RECORD_SOURCES]; /* RECORD_END was read */
 	/* number of live images */
 	unsigned live;
-	uint64_t images_met; /* number of images ever seen */
+	uint64_t images_seen; /* number of images ever seen */
 	/* Number of the last RECORD_ROUND. UINT64_MAX if no further RECORD_ROUND will arrive. */
 	uint64_t round;
 	struct record_waits waits[RECORD_SOURCES];

@@ -31,8 +31,8 @@
  */
 #define CHANCE_PERIODS 4
 #define USED_NS	       NS_PER_MS
-/* Checks use at most 1/LOOK_SHARE of a CPU. */
-#define LOOK_SHARE  200
+/* Checks use at most 1/READ_SHARE of a CPU. */
+#define READ_SHARE  200
 #define THREADS_MAX 4096u
 
 struct unsampled_thread {
@@ -153,7 +153,7 @@ static enum wire_unsampled cause_with_ring(const struct subject *subject,
 	return dodged_ticks(thread, before) ? WIRE_UNSAMPLED_TURNS : WIRE_UNSAMPLED_NONE;
 }
 
-static void look_at_thread(struct unsampled *unsampled, const struct subject *subject, pid_t tid)
+static void read_thread(struct unsampled *unsampled, const struct subject *subject, pid_t tid)
 {
 	const struct wire_ring *ring = find_ring(subject, tid);
 	unsigned known = unsampled->count;
@@ -186,13 +186,13 @@ static void look_at_thread(struct unsampled *unsampled, const struct subject *su
 			   : cause_without_ring(subject, tid)] += clock.cpu_ns - before.cpu_ns;
 }
 
-static void look_at_threads(struct unsampled *unsampled, const struct subject *subject)
+static void read_threads(struct unsampled *unsampled, const struct subject *subject)
 {
 	pid_t *tids = malloc(THREADS_MAX * sizeof(*tids));
 	long count = tids ? procfs_threads(subject->pid, tids, THREADS_MAX) : 0;
 
 	for (long i = 0; i < count && i < THREADS_MAX; i++)
-		look_at_thread(unsampled, subject, tids[i]);
+		read_thread(unsampled, subject, tids[i]);
 	free(tids);
 }
 
@@ -230,8 +230,8 @@ void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 		return;
 	unsampled->missing_ns = missing;
 	begun_ns = clock_cpu_ns();
-	look_at_threads(unsampled, &subject);
-	unsampled->next_ns = now_ns + (clock_cpu_ns() - begun_ns) * LOOK_SHARE;
+	read_threads(unsampled, &subject);
+	unsampled->next_ns = now_ns + (clock_cpu_ns() - begun_ns) * READ_SHARE;
 }
 
 void unsampled_end(

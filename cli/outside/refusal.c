@@ -181,7 +181,7 @@ static int explain_error(pid_t pid, int error, enum explanation cause, struct di
 	return explain(message, error, cause, FACTS(.name = facts.who, .why = strerror(-error)));
 }
 
-int refusal_of_looking(pid_t pid, int error, struct diag_message *message)
+int refusal_of_waits(pid_t pid, int error, struct diag_message *message)
 {
 	return explain_error(pid, error,
 		error == -ENOSYS ? EXPLAIN_NO_SCHED_INFO : EXPLAIN_NOT_IN_PROC, message);

@@ -39,7 +39,7 @@ int refusal_predict(pid_t pid, struct diag_message *message);
 int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message);
 
 /* Explain @error (negative errno) of reading the waits of @pid's threads. Returns -errno. */
-int refusal_of_looking(pid_t pid, int error, struct diag_message *message);
+int refusal_of_waits(pid_t pid, int error, struct diag_message *message);
 
 /* Returns true with @message if process_vm_readv(2) always fails, as under a seccomp filter. */
 bool refusal_of_memory(struct diag_message *message);

@@ -137,7 +137,7 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 	return target_language_run(&walk->runs, walk->shared, module, frame, frames, room);
 }
 
-#define WORDS_LOOKED_AT 64u
+#define WORDS_SEARCHED 64u
 
 /*
  * Search the words at @sp for return addresses into modules with a runtime. This is needed because
@@ -153,7 +153,7 @@ static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
 
 	if (call & (call - 1))
 		return;
-	for (unsigned n = 0; n < WORDS_LOOKED_AT; n++)
+	for (unsigned n = 0; n < WORDS_SEARCHED; n++)
 		if (!runtime_load_word(&walk->runs.reader, sp + n * sizeof(word), &word))
 			target_find(walk->target, walk->shared, word, &module, NULL);
 }
@@ -188,7 +188,7 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 		current.start = current.end = 0;
 		target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
 		result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
-	} while (!walk->is_native && target_language_has_come(&walk->runs, walk->target));
+	} while (!walk->is_native && target_language_appeared(&walk->runs, walk->target));
 	runtime_walk_end(&walk->runs, frames, &result);
 	return result;
 }

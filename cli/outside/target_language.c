@@ -204,7 +204,7 @@ void target_language_begin(struct runtime_walk *runs, struct target *target, uin
 	runs->reader.age = target->language->walks++ / RUNTIME_AN_AGE;
 }
 
-bool target_language_has_come(const struct runtime_walk *runs, const struct target *target)
+bool target_language_appeared(const struct runtime_walk *runs, const struct target *target)
 {
 	return target->language && target->language->generator != runs->generator;
 }

@@ -26,7 +26,7 @@ int target_language_find(struct target *target, const struct runtime_module *mod
 void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc);
 
 /* Did this walk find the runtime that generates code? If so, repeat it. True once per process. */
-bool target_language_has_come(const struct runtime_walk *runs, const struct target *target);
+bool target_language_appeared(const struct runtime_walk *runs, const struct target *target);
 
 /* Implement UNWIND_RUN (libprof/unwind/unwind_core.h) for this walk. */
 unsigned target_language_run(struct runtime_walk *runs, struct target_shared *shared,

@@ -129,7 +129,7 @@ static void refused(void *context, const struct wait_process *process, int error
 
 	if (waits->refusal[0])
 		return;
-	refusal_of_looking(process->pid, error, &message);
+	refusal_of_waits(process->pid, error, &message);
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
@@ -218,7 +218,7 @@ struct target_waits *target_waits_new(const struct target_waits_config *config)
 		.period_ns = config->period_ns,
 		.files_max = FILES_MAX,
 		.has_details = config->has_details,
-		.is_told_ends = config->has_left != NULL,
+		.has_thread_ends = config->has_left != NULL,
 	});
 	if (waits->waits)
 		return waits;

@@ -22,8 +22,8 @@
  * ms for which one wait lasts, and number of waits. The collector reads the arena within ms, but on
  * a machine without a free CPU it needs longer.
  */
-#define LOOK_MS	   1000
-#define LOOK_TRIES 20
+#define WAIT_MS	   1000
+#define WAIT_TRIES 20
 
 struct gather {
 	struct channel channel;
@@ -77,7 +77,7 @@ static int open_inside(
 	if (error)
 		return error;
 	gather->channel.arena->start_paused = config->start_paused;
-	gather->channel.arena->is_looked_at = config->waits;
+	gather->channel.arena->records_thread_ends = config->waits;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
 	/* If memory is short, waits and kernel stacks are not recorded. */
@@ -187,7 +187,7 @@ const struct held_files *gather_held(const struct gather *gather)
 
 bool gather_connected(const struct gather *gather)
 {
-	return pipe_reader_state(gather->pipe_reader)->images_met != 0;
+	return pipe_reader_state(gather->pipe_reader)->images_seen != 0;
 }
 
 /*
@@ -251,9 +251,9 @@ int gather_sync(struct gather *gather)
 	uint64_t requested = gather->collector ? collector_request(gather->collector) : 0;
 	int error = gather_read(gather);
 
-	for (int i = 0; i < LOOK_TRIES && pipe_reader_state(gather->pipe_reader)->round < requested;
+	for (int i = 0; i < WAIT_TRIES && pipe_reader_state(gather->pipe_reader)->round < requested;
 		i++) {
-		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
+		pipe_reader_wait(gather->pipe_reader, WAIT_MS);
 		error = gather_read(gather);
 	}
 	return error;
@@ -297,7 +297,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 		outside_finish(gather->outside);
 	error = gather_read(gather);
 	while (!has_ended(gather, RECORD_COLLECTOR) || !has_ended(gather, RECORD_TRACER)) {
-		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
+		pipe_reader_wait(gather->pipe_reader, WAIT_MS);
 		error = gather_read(gather);
 	}
 	/* Read the last records of a source that ended without RECORD_END. */

@@ -31,8 +31,8 @@
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
 
-/* Nanoseconds between copies of a file that grows: LOOK_NS, and LOOK_NS more per COPY_BYTES. */
-#define LOOK_NS	   100000000u
+/* Nanoseconds between copies of a file that grows: COPY_NS, and COPY_NS more per COPY_BYTES. */
+#define COPY_NS	   100000000u
 #define COPY_BYTES (1 << 20)
 
 struct held_file {
@@ -264,7 +264,7 @@ static void release_map(struct held_files *held, struct held_map *map)
  * Open the file again. If the file is on a mount that flamerun does not use, copy the file, but
  * only if its size has changed.
  */
-static void look_at_map(struct held_files *held, struct held_map *map, uint32_t pid)
+static void check_map(struct held_files *held, struct held_map *map, uint32_t pid)
 {
 	const char *dump = map->dump;
 	char path[PERFMAP_PATH_BYTES];
@@ -323,9 +323,9 @@ void held_files_open(struct held_files *held, uint64_t image, uint32_t pid)
 		if (map->file.key != image || (map->file.fd && !map->copied_s) ||
 			now_ns < map->check_ns)
 			continue;
-		look_at_map(held, map, pid);
+		check_map(held, map, pid);
 		map->check_ns =
-			now_ns + LOOK_NS * (1 + (uint64_t)map->file.status.st_size / COPY_BYTES);
+			now_ns + COPY_NS * (1 + (uint64_t)map->file.status.st_size / COPY_BYTES);
 	}
 }
 

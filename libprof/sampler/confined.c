@@ -65,7 +65,7 @@ int confined_by_unseen(void)
 	if (confined_is_unseen())
 		return 1;
 	return !sampler_is_hosted() && !__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) &&
-	       confined_may(CONFINED_LOOKS) && arch_syscall1(SYS_prctl, PR_GET_SECCOMP) > 0;
+	       confined_may(CONFINED_FILTERS) && arch_syscall1(SYS_prctl, PR_GET_SECCOMP) > 0;
 }
 
 int confined_before_exec(void)

@@ -36,7 +36,7 @@ enum confined_part {
 	 * process.
 	 */
 	CONFINED_ENDS = 1 << 6,
-	CONFINED_LOOKS = 1 << 7, /* checking for unseen filters */
+	CONFINED_FILTERS = 1 << 7, /* checking for unseen filters */
 	/* Making interrupted system calls fail with EINTR, see interrupted.c. */
 	CONFINED_RESTARTS = 1 << 8,
 	CONFINED_ALL = (1 << 9) - 1

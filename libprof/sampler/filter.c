@@ -343,7 +343,7 @@ static const struct {
 	{CONFINED_ENDS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
 	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* clocks of other threads */
 	{CONFINED_ENDS, {SYS_getrusage, FIRST((uint64_t)RUSAGE_CHILDREN)}},
-	{CONFINED_LOOKS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
+	{CONFINED_FILTERS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
 	{CONFINED_RESTARTS, {SYS_rt_sigpending, ANY, {0}}},
 	{CONFINED_RESTARTS, {SYS_rt_sigaction, ANY, {0}}},
 };

@@ -79,7 +79,7 @@ static unsigned run_language(struct runtime_walk *runs, const struct unwind_modu
 	return language_run(runs, module, frame, frames, room);
 }
 
-#define WORDS_LOOKED_AT 64u
+#define WORDS_SEARCHED 64u
 
 /*
  * Search the words on the stack for addresses of modules. The handler knows only modules that a
@@ -95,7 +95,7 @@ static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 
 	if (call & (call - 1))
 		return;
-	for (unsigned n = 0; n < WORDS_LOOKED_AT; n++)
+	for (unsigned n = 0; n < WORDS_SEARCHED; n++)
 		if (!runtime_load_word(&runs->reader, sp + n * sizeof(word), &word))
 			modules_find(word, &module);
 	runs->generator = language_generator();

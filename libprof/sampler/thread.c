@@ -464,7 +464,7 @@ static int report_thread_end(const struct sampler_thread *thread, uint64_t cpu_n
 {
 	struct wire_ring *ring = thread->ring;
 
-	if (!((const struct wire_arena *)sampler.arena)->is_looked_at)
+	if (!((const struct wire_arena *)sampler.arena)->records_thread_ends)
 		return 0;
 	ring->end_cpu_ns = cpu_ns;
 	ring->end_ns = clock_monotonic_ns();

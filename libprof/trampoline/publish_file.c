@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define NS_PER_S	 1000000000LL
-#define LOOK_AGAIN_BYTES 65536u
+#define CHECK_BYTES	 65536u
 
 static long long clock_ns(clockid_t clock)
 {
@@ -116,7 +116,7 @@ void publish_file_close(struct publish_file *file)
 
 /*
  * Would the write exceed RLIMIT_FSIZE? If so, the kernel would kill the host by SIGXFSZ. If there
- * is no limit, read the limit again only after LOOK_AGAIN_BYTES, because reading it for each line
+ * is no limit, read the limit again only after CHECK_BYTES, because reading it for each line
  * of a map would cost half as much as the line itself.
  */
 static int passes_limit(struct publish_file *file, size_t count)
@@ -129,7 +129,7 @@ static int passes_limit(struct publish_file *file, size_t count)
 		return 0;
 	}
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) {
-		file->unlimited = LOOK_AGAIN_BYTES;
+		file->unlimited = CHECK_BYTES;
 		return 0;
 	}
 	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;

@@ -30,7 +30,7 @@
 #define SHARE_PERMILLE 15
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
 /* First estimate of the CPU time of one observation, in ns. */
-#define LOOK_NS 15000
+#define CHECK_NS 15000
 
 /*
  * Wait this long for a thread's number. A thread without a number after that has no ring; a thread
@@ -122,7 +122,7 @@ struct waits *waits_new(const struct waits_config *config)
 	waits->random = now(waits) * 0x9e3779b97f4a7c15ULL | 1;
 	waits->last_ns = waits->recorded_ns = now(waits);
 	waits->again_ns = UINT64_MAX;
-	waits->check_ns = LOOK_NS;
+	waits->check_ns = CHECK_NS;
 	waits->saved_ns = SAVED_NS;
 	waits->reader = (struct wait_reader){
 		.calls = config->calls,
@@ -350,7 +350,7 @@ static bool has_gone(struct waits *waits, const struct process *process, struct 
 {
 	uint64_t begun_ns;
 
-	if (!thread->is_over && waits->config.is_told_ends &&
+	if (!thread->is_over && waits->config.has_thread_ends &&
 		waits->config.calls->find_thread(
 			waits->config.context, &process->who, thread->tid, &begun_ns)) {
 		thread->is_gone = true;

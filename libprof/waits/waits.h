@@ -32,7 +32,7 @@ struct waits_config {
 	/* Record names of files and addresses of locks. */
 	bool has_details;
 	/* The caller calls waits_end_thread() for threads that have a number. */
-	bool is_told_ends;
+	bool has_thread_ends;
 };
 
 /* A thread's end, as the thread reported it. */

@@ -23,7 +23,7 @@ const MOST_DATA = 2 ** 27;
  * first pair of palettes is red and blue; colour-blind users can read the second one, too. In the
  * joined profile these colours precede all others.
  */
-const UNTOLD_COLORS = ['c9cacdd0d2d4d7d9dc', '3c3d3f434445494a4c'];
+const CHANCE_COLORS = ['c9cacdd0d2d4d7d9dc', '3c3d3f434445494a4c'];
 const PAIRS = [
 	['f1786df3c4be6dacf1c0d7f2e885bf6ecdcc', '9b453d6547433663943f4f6088416c196464'],
 	['f39e4cf3d1a979b6f4bfdbf8f5e05d7499ec', '955817644e333b66923d4f627f6f002c447e'],
@@ -217,7 +217,7 @@ export async function compare(profile, {file, times, isOld}) {
 		profiles.map(one => one === other ? scale : 1), (profile.periodNs + other.periodNs) / 2e9, times !== 'cpu');
 	const pair = PAIRS[/^(okabe-ito|cividis)$/.test(profile.palette) ? 1 : 0];
 	const [light, dark] = [profile.light, profile.dark].map((colors, i) =>
-		[...(UNTOLD_COLORS[i] + pair[i]).replace(/.{6}/g, ' #$&').slice(1).split(' '), ...colors]);
+		[...(CHANCE_COLORS[i] + pair[i]).replace(/.{6}/g, ' #$&').slice(1).split(' '), ...colors]);
 	return {
 		...found, tree, sides, times, light, dark,
 		modules: [...modules.keys()],

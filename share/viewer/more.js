@@ -49,9 +49,9 @@ export function tellMore(viewer) {
 		if (wanted.every((one, i) => one === of[i]))
 			write();
 		else
-			lookSoon();
+			checkSoon();
 	};
-	const lookSoon = whenResting(() => {
+	const checkSoon = whenResting(() => {
 		of = wanted;
 		isKnown = visibleBoxes(state.tree, {...camera.span, width: viewer.width, firstRow: 0,
 			lastRow: state.tree.rows, narrowest: state.profile.narrowestPx, isClosed: node => state.isClosed(node),

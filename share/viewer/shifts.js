@@ -16,7 +16,7 @@ const TOTAL_DISPERSION = 8;
  * Additional factor for the variance of waits, because one check of a waiting thread gives this
  * many samples.
  */
-const LOOK_DISPERSION = 5;
+const WAIT_DISPERSION = 5;
 const ALPHA = 0.05;
 const LEAST_SAMPLES = 25;
 const LEAST_SHARE = 0.002;
@@ -363,7 +363,7 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	const runs = {sizes: sides.map(own => own.reduce((sum, one) => sum + one, 0)),
 		grains: grains.map(one => one * unit)};
 	const dispersionOf = (/** @type {boolean} */ isSelf) =>
-		(isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? LOOK_DISPERSION : 1);
+		(isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? WAIT_DISPERSION : 1);
 	const known = logFactors(parts, runs, dispersionOf(true));
 	const factors = known || [0, 0];
 	const scales = factors.map(Math.exp);

@@ -66,7 +66,7 @@ def compare(words):
 
 
 def is_alarm(found):
-    return found.get("program", {}).get("told", False) or any(one["told"] for one in found["changes"])
+    return found.get("program", {}).get("significant", False) or any(one["significant"] for one in found["changes"])
 
 
 def print_alarms(name, pool, each, splits):

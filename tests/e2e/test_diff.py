@@ -32,7 +32,7 @@ def named(found):
 
 
 def is_alarm(found):
-    return found["program"]["told"] or any(one["told"] for one in found["changes"])
+    return found["program"]["significant"] or any(one["significant"] for one in found["changes"])
 
 
 @pytest.mark.parametrize("name, runs", [("versions", 60), ("cc1plus", 20)])
@@ -69,8 +69,8 @@ def test_a_change_is_named_where_it_is(run, tmp_path):
     """
     found = compare(run, *diffs.two_sides(tmp_path, 1, 10, 4000, {"order": 1.4}))
     assert set(named(found)) == {("order", "total")}
-    told = {one["name"] for one in found["changes"] if one["told"]}
-    assert told >= {"order", "plan"}
+    significant = {one["name"] for one in found["changes"] if one["significant"]}
+    assert significant >= {"order", "plan"}
     change = named(found)["order", "total"]
     assert change["low"] < 0.4 < change["high"] and change["high"] - change["low"] < 0.25
     assert 4 < change["points"] < 8  # 15 % of the program became 40 % slower
@@ -102,7 +102,8 @@ def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
         path.write_text(path.read_text().replace("plan;", ""))
     found = compare(run, *words)
     assert set(named(found)) == {("tenth", "total")}
-    assert [one["new"] for one in found["changes"] if one["name"] == "plan" and one["told"]] == [0]
+    assert [one["new"] for one in found["changes"]
+            if one["name"] == "plan" and one["significant"]] == [0]
 
 
 def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
@@ -114,7 +115,8 @@ def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
                 "main;frame;block;dispatch;sequences 600\n" if i < 6 else "main;frame;sequences 600\n"))
     found = compare(run, *words)
     assert set(named(found)) == {("tenth", "total")}
-    assert [round(one["change"], 1) for one in found["changes"] if one["name"] == "block" and one["told"]] == [-0.7]
+    assert [round(one["change"], 1) for one in found["changes"]
+            if one["name"] == "block" and one["significant"]] == [-0.7]
 
 
 @pytest.mark.parametrize("old, new", [
@@ -156,13 +158,13 @@ def test_what_doubles_moves_nothing_else(run, tmp_path):
     assert set(named(found)) == {("parse", "total")}
     assert abs(named(found)["parse", "total"]["change"] - 1) < 0.15
     assert abs(found["common"]) < 0.03
-    assert found["program"]["told"] and 0.15 < found["program"]["change"] < 0.25
+    assert found["program"]["significant"] and 0.15 < found["program"]["change"] < 0.25
 
 
 def test_all_alike_is_the_program(run, tmp_path):
     found = compare(run, *diffs.two_sides(tmp_path, 6, 8, 4000, {"spin_[i]": 1.5}))
     assert not named(found)
-    assert found["program"]["told"] and abs(found["program"]["change"] - 0.5) < 0.05
+    assert found["program"]["significant"] and abs(found["program"]["change"] - 0.5) < 0.05
     assert abs(found["common"] - 0.5) < 0.05
 
 
@@ -199,7 +201,7 @@ def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
                  for runs, samples in ((1, 500), (1, 20000))]
         found = compare(run, *sides[0], "--", *sides[1])
         # Ignore found["program"], because the program as a whole did change.
-        return any(one["told"] for one in found["changes"])
+        return any(one["significant"] for one in found["changes"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         assert sum(pool.map(is_alarm_of, range(60))) <= 12
 
@@ -263,7 +265,7 @@ def test_the_text_says_what_json_does(run, tmp_path):
     assert [float(low), float(high)] == pytest.approx(
         [100 * program["low"], 100 * program["high"]], abs=0.051)
     # A change "may be chance" if and only if its interval contains 0.
-    assert bool(chance) == (not program["told"]) == (float(low) <= 0 <= float(high))
+    assert bool(chance) == (not program["significant"]) == (float(low) <= 0 <= float(high))
     assert f"moved by more than {found['most_points']:.1f} points" in text
     assert f"to change by {100 * found['detectable']:.1f} % to be seen" in text
 

@@ -119,7 +119,7 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	wire_ring(f->arena, 0)->head |= WIRE_HEAD_WRITING; /* killed while it wrote one more */
 	look(f);
 	look(f);
-	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 2);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_seen, 2);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 1);
 	assert_int_equal(profile->sample_count, 100);
 	assert_int_equal(profile->weight, 200);
@@ -233,7 +233,7 @@ static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 	live(f, 0, getpid(), AGGREGATE_IMAGE);
 	look(f);
 	look(f);
-	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 3);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_seen, 3);
 	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 	assert_int_equal(wire_slot(f->arena, 0)->state & 0xff, WIRE_SLOT_LIVE);
 	assert_int_equal(wire_slot(f->arena, 1)->state, WIRE_SLOT_FREE);

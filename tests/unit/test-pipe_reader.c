@@ -185,7 +185,7 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(pipe_writer_flush(box), 0);
 	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(damaged(f), 1);
-	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 0);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_seen, 0);
 }
 
 /*

@@ -103,7 +103,7 @@ static int run_module(lua_State *L, char *words)
 }
 
 /* Parse the options without acting: some must be known before the libraries are opened. */
-static struct words look_at(char **argv)
+static struct words parse_options(char **argv)
 {
 	struct words words = {0};
 	int i;
@@ -187,7 +187,7 @@ static void set_arguments(lua_State *L, int argc, char **argv, int script)
 
 int script_run(lua_State *L, int argc, char **argv, libraries_are_open *ready)
 {
-	struct words words = look_at(argv);
+	struct words words = parse_options(argv);
 
 	luaL_checkversion(L);
 	if (words.wrong) {
