@@ -6,7 +6,7 @@
  *
  * From cairo's document only the part between the first <svg> tag and the last </svg> is used,
  * because only these two are the same in all versions of cairo. put_body() removes one number from
- * it and render/svg_paths.h shortens the others.
+ * it, and render/svg_clean.h style attributes and superfluous digits.
  *
  * Text as outlines needs no font and looks the same everywhere, but each glyph costs 60 bytes and,
  * even if the viewer hides it, 25 to 55 microseconds of a browser's time. Pictures with more than
@@ -21,7 +21,7 @@
 #include "render/bytes.h"
 #include "render/drawing.h"
 #include "render/embed.h"
-#include "render/svg_paths.h"
+#include "render/svg_clean.h"
 #include "render/viewer.h"
 
 #define GLYPHS_MAX 700u
@@ -173,8 +173,8 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 		found = body;
 	}
 	name_glyphs(glyphs, body, end);
-	svg_paths_put(bytes, before, found, glyphs);
-	svg_paths_put(bytes, body, end, glyphs);
+	svg_clean_put(bytes, before, found, glyphs);
+	svg_clean_put(bytes, body, end, glyphs);
 }
 
 /* Positions in cairo's document that do not depend on cairo's version. */

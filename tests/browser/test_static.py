@@ -157,6 +157,43 @@ def server(known):
         yield url
 
 
+# Policies under which files are shown: of Jenkins for artifacts, GitHub's raw files, GitLab, a file
+# server, and others that forbid styles or scripts.
+POLICIES = [
+    "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self';",
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "default-src 'self'",
+    "default-src 'none'",
+    "sandbox",
+    "sandbox allow-scripts",
+    "style-src 'none'",
+    "style-src-attr 'none'; style-src-elem 'none'",
+    "script-src 'none'; style-src 'self'; object-src 'none'",
+    "default-src 'none'; script-src 'unsafe-inline'",
+]
+LOOKS = """return [...document.querySelectorAll('#flamerun-static *')].map(one => {
+    const {fill, fillOpacity, stroke, strokeWidth, strokeOpacity, strokeLinecap} = getComputedStyle(one);
+    return [one.localName, fill, fillOpacity, stroke, strokeWidth, strokeOpacity, strokeLinecap]; })"""
+
+
+@pytest.fixture(scope="module")
+def looks(known):
+    """Returns how each element of the static picture looks without a policy."""
+    with serve(known, {"/free.svg": None}) as url, OPEN() as browser:
+        browser.open(url + "/free.svg")
+        browser.wait("document.readyState === 'complete'")
+        return browser.run(LOOKS)
+
+
+@pytest.mark.parametrize("number", range(len(POLICIES)))
+def test_no_policy_changes_how_the_static_picture_looks(browser, known, looks, number):
+    assert len({stroke for _, _, _, stroke, *_ in looks}) > 3
+    with serve(known, {"/p.svg": POLICIES[number]}) as url:
+        browser.open(url + "/p.svg")
+        browser.wait("document.readyState === 'complete'")
+        assert browser.run(LOOKS) == looks
+
+
 STATIC = """(() => {
     const group = document.getElementById('flamerun-static');
     return !window.flamerun && group.getBoundingClientRect().width > 1000
