@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types for decoding machine code: a piece of code, an instruction's effect, the way to the caller.
+ * Types for decoding machine code: a range of code, the effect of an instruction, and where the
+ * registers of the caller are.
  */
 #ifndef ARCH_CODE_H
 #define ARCH_CODE_H
@@ -19,7 +20,7 @@ struct arch_code {
 	uint8_t bytes[ARCH_CODE_BYTES];
 	unsigned at;
 	unsigned end;
-	/* true: bytes[at] executes next, maybe a function's first; false: after a call */
+	/* true: bytes[at] executes next, maybe as a function's first; false: it follows a call */
 	bool exact;
 };
 
@@ -63,7 +64,7 @@ static inline unsigned arch_text_read(
  * "mark" is a scratch register that holds a stack pointer; loops that probe the stack use one.
  */
 enum arch_effect {
-	/* instruction size 0: not decoded; otherwise it changes sp in an unknown way */
+	/* instruction size 0: not decoded; other sizes: it changes sp in an unknown way */
 	ARCH_EFFECT_UNKNOWN,
 	ARCH_EFFECT_NONE,
 	ARCH_EFFECT_NOP,
@@ -120,8 +121,8 @@ struct arch_hotspot_code {
 };
 
 /*
- * Output of the functions of arch/hotspot.h: the caller of a method's machine code that has no
- * stack frame yet or no more. If a field `x` is 0, its value is stored at the address `x_at`.
+ * Output of the functions of arch/hotspot.h: the caller of a method that has not pushed its stack
+ * frame yet, or has popped it. If a field `x` is 0, its value must be read from the address `x_at`.
  */
 struct arch_hotspot_edge {
 	uintptr_t ra, ra_at; /* return address */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of HotSpot's interpreter, and how to find the caller of code that has no frame yet or no
- * more: the begin and end of an interpreted method, and adapters between interpreted and compiled
- * code. Selected
- * by include path: arch/<cpu>/arch_hotspot.h defines all names below.
+ * Frames of HotSpot's interpreter, and how to find the caller of code that has no frame of its own:
+ * at the begin and the end of an interpreted method, and in adapters between interpreted and
+ * compiled code. Selected by include path: arch/<cpu>/arch_hotspot.h defines all names below.
  *
  * ARCH_HOTSPOT_IS_KNOWN    0: unknown on this CPU; the other names are not used then
  * ARCH_HOTSPOT_SENDER_SP   slot of the caller's stack pointer, in words from the frame pointer

@@ -34,8 +34,8 @@ struct arch_call {
 	/* an argument on the stack must begin at an even word */
 	int has_aligned;
 	/*
-	 * @is_spilled: an integer argument is on the stack; @is_spilled_behind: and another
-	 * argument precedes it there
+	 * @is_spilled is set if an integer argument is on the stack, @is_spilled_behind if another
+	 * argument precedes it on the stack.
 	 */
 	int is_spilled, is_spilled_behind;
 };
@@ -89,7 +89,7 @@ static inline void arch_call_spill(struct arch_call *call, const struct arch_typ
  * arch_call_argument(struct arch_call *, const struct arch_type *)
  *     Count the next argument. Its kind must not be void.
  * ARCH_CALL_PAIRS_MOVE
- *     1: a pair of integer registers may begin at any register
+ *     1: a pair of integer registers may begin at any register; 0: only at an even one
  */
 #ifndef ARCH_CALL_PAIRS_MOVE
 #error "arch_signature.h lacks a primitive"

@@ -87,8 +87,8 @@ void arch_stub_write(
 
 /*
  * Write the instructions of one FDE that covers many stubs, the first at @start, @stride bytes
- * apart. Expressions compute the position in a stub from the pc. One FDE for
- * many stubs helps unwinders that search all FDEs one by one.
+ * apart. DWARF expressions compute the position in a stub from the pc. One FDE for many stubs helps
+ * unwinders that search all FDEs one by one.
  *
  * @room  gets at most ARCH_STUB_BRIEF_MAX bytes
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the JavaScript function whose code is at its begin or end, where it has no stack frame.
+ * Find the JavaScript function at whose begin or end the pc is, where it has no stack frame.
  * Selected by include path: arch/<cpu>/arch_v8.h defines all names below.
  *
  * ARCH_V8_BEFORE    bytes of code to read before the pc

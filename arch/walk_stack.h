@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run a function on another stack; the size of the kernel's signal frame. Selected by include path:
- * arch/<cpu>/arch_walk_stack.h and arch_walk_stack.S define all names below; a missing one is an
- * #error.
+ * Run a function on another stack, and get the size of the kernel's signal frame. Selected by
+ * include path: arch/<cpu>/arch_walk_stack.h and arch_walk_stack.S define all names below; a
+ * missing one is an #error.
  */
 #ifndef ARCH_WALK_STACK_H
 #define ARCH_WALK_STACK_H

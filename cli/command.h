@@ -34,8 +34,8 @@ struct run_figures {
 
 /*
  * Run the program argv[0] with its arguments (NULL at the end) and draw where it spent its time.
- * @options is finished. If @figures is not NULL, fill it, and do not save the stacks in another
- * file if an output cannot be written, because the caller handles that failure.
+ * @options is finished. If @figures is not NULL, fill it. If an output then cannot be written, do
+ * not save the stacks in another file, because the caller handles this failure.
  */
 struct ending command_run(const struct options *options, char **argv, struct run_figures *figures);
 

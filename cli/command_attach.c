@@ -29,7 +29,7 @@ struct attach_run {
 	const struct options *options;
 	/* The processes that -p names, followed by their children. */
 	pid_t pids[PIDS_MAX];
-	/* processes that -p names; processes in @pids; children for which @pids had no room */
+	/* numbers of processes that -p names, of @pids, and of children not in @pids (no room) */
 	unsigned count, all, left_out;
 	char comm[WIRE_COMM_BYTES];    /* of the first process */
 	struct gather *gather;

@@ -37,7 +37,7 @@ struct request {
 	unsigned count, old_count; /* of @paths */
 	/* The old and the new program, each with its arguments. NULL if files are compared. */
 	char **programs[2];
-	/* True for one file with two counts per line. @paths then names that file twice. */
+	/* Set for one file with two counts per line. @paths then names that file twice. */
 	bool has_versions;
 	bool are_stores;   /* addresses of stores, not files */
 };
@@ -295,7 +295,7 @@ static int write_picture(const struct options *options, struct results *results,
 	picture_trees_subtitle(&sides->trees, options, runs, subtitle);
 	picture_trees_settings(&sides->trees, &picture);
 	picture_settings(options, &picture);
-	/* Restore the user's level, lowered for reading, because results_write() prints. */
+	/* Show messages of results_write(). The level was lowered for reading the files. */
 	diag_set_level(options->level);
 	results_write(results, sides->trees.shown, &picture, true, &written);
 	if (written.failed)

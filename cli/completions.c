@@ -23,7 +23,7 @@
 	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"              \
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
-/* The first words that are commands of flamerun, not names of programs. */
+/* First arguments that are commands of flamerun, not names of programs. */
 #define COMMANDS     "render merge top diff push"
 #define COMMANDS_ANY "render|merge|top|diff|push"
 

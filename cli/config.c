@@ -148,7 +148,7 @@ struct config_reader {
 	size_t capacity; /* of line */
 	size_t bytes;	 /* read so far */
 	unsigned number; /* of the line, from 1 */
-	/* The value, in @line, of a line too long for inih's buffer; NULL: inih has the value. */
+	/* value in @line if the line is too long for inih's buffer; NULL: inih has the value */
 	const char *long_value;
 	int error;
 };

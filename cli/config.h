@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read settings from ini files and from the environment variables FLAMERUN_*. options_store()
- * checks each setting and compares its rank.
+ * checks each setting and keeps the value with the highest rank.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H

@@ -415,7 +415,7 @@ void progress_end(void)
 	has_waiter = false;
 	if (!is_shown)
 		return;
-	/* Overwrite with blanks, because not every terminal has an escape sequence to erase. */
+	/* Overwrite the line with blanks: not every terminal has an escape sequence to erase. */
 	bytes = visible_bytes();
 	memset(blank, ' ', sizeof(blank));
 	blank[0] = '\r';

@@ -42,8 +42,8 @@ void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /*
  * Append further lines of the calling thread to @kept (zero-initialised, borrowed) instead of
- * printing them. @kept NULL: print lines again. diag_put() prints the lines in @kept. So lines of
- * several threads can be printed in a fixed order.
+ * printing them, so that the lines of several threads can be printed in a fixed order. If @kept is
+ * NULL, print lines again. diag_put() prints the lines in @kept.
  */
 void diag_hold(struct bytes *kept);
 void diag_put(const struct bytes *kept);
@@ -103,8 +103,8 @@ void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
 
 /*
  * Consider @candidate (borrowed). A candidate is near if its edit distance from the word is at most
- * a third of its length, or at most 1 if it has fewer than 6 bytes. If several candidates are
- * equally near, the first of them is kept.
+ * a third of the candidate's length, or 1 if the candidate has fewer than 6 bytes. If several
+ * candidates are equally near, the first of them is kept.
  */
 void nearest_offer(struct nearest *nearest, const char *candidate);
 

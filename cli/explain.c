@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fill and print messages of the table by their cause. Placeholders have names, because the
- * compiler could not check the formats of a table against the arguments, as it does for printf().
+ * Fill and print messages of the table by their cause. Placeholders have names, unlike printf()
+ * formats, because the compiler could not check the formats of a table against the arguments.
  */
 #include "cli/explain.h"
 

@@ -94,7 +94,7 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 {
 	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);
 	bool is_one = arch_is(at, 0x3b200000, 0x38000000);
-	/* 1: the address register changes after the access; 3: before it. */
+	/* 1: the address register changes after the access (post-indexed); 3: before it */
 	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3;
 	bool is_load = is_pair ? at & 1u << 22 : at & 3u << 22, moves = mode == 1 || mode == 3;
 	bool has_fp = !(at & 1u << 26) &&

@@ -87,8 +87,8 @@ static inline bool arch_regset_slept(const void *regset)
 }
 
 /*
- * Never restarts: the kernel has decided before the stop, and x0, the call's first argument, is
- * already overwritten.
+ * Never restart the call: the kernel has decided before the stop, and x0, the call's first
+ * argument, is already overwritten.
  */
 static inline bool arch_regset_restart(void *regset)
 {

@@ -49,8 +49,8 @@ static inline unsigned arch_cfi_reg(unsigned slot)
 }
 
 /*
- * A signal handler's return address, at which the stack pointer points to siginfo (128 bytes), then
- * ucontext:
+ * The code at a signal handler's return address. Before it, the stack pointer points to siginfo
+ * (128 bytes), then ucontext:
  *	d2801168	mov	x8, #0x8b	(__NR_rt_sigreturn)
  *	d4000001	svc	#0x0
  */

@@ -12,7 +12,7 @@
 
 #include "arch/signature.h"
 
-/* Return 1 for a result in memory. x8 points to it, and x8 never holds an argument. */
+/* Return 1 if the result is in memory. x8 points to it, and x8 never holds an argument. */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {
 	(void)call;

@@ -48,7 +48,7 @@ static void put(struct arch_stub_template *out, uint32_t instruction)
  *	910003fd	mov	x29, sp
  *	58....10	ldr	x16, payload
  *	f9000bb0	str	x16, [x29, #16]
- *	d1...3ff	sub	sp, sp, #bytes		(there are words to copy)
+ *	d1...3ff	sub	sp, sp, #bytes		(if there are words to copy)
  */
 static void put_prologue(struct arch_stub_template *out, unsigned stack_words)
 {
@@ -75,8 +75,8 @@ static void put_stack_words(struct arch_stub_template *out, unsigned words, unsi
 }
 
 /*
- * Move each integer argument to the next register, beginning with the last; pass the payload first:
- *	f90003e7	str	x7, [sp]		(more arguments than registers)
+ * Move each integer argument to the next register, beginning with the last; then load the payload:
+ *	f90003e7	str	x7, [sp]		(if more arguments than registers)
  *	aa0.03e.	mov	x(to), x(to - 1)
  *	f9400ba0	ldr	x0, [x29, #16]
  */
@@ -105,7 +105,7 @@ static void put_call(struct arch_stub_template *out)
 }
 
 /*
- * Call the original; call arch_intercept_slow() if the thread's tick counter is not 0:
+ * Call the original function, then arch_intercept_slow() if the thread's tick counter is not 0:
  *
  *	f9400bb0	ldr	x16, [x29, #16]		(the payload: the original)
  *	d63f0200	blr	x16
@@ -133,7 +133,7 @@ static void put_intercept(struct arch_stub_template *out, uint32_t ticks)
 /*
  * Remove the frame and return:
  *
- *	910003bf	mov	sp, x29			(words were copied)
+ *	910003bf	mov	sp, x29			(if words were copied)
  *	a8c27bfd	ldp	x29, x30, [sp], #32
  *	d65f03c0	ret
  */

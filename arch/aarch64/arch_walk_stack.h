@@ -13,7 +13,7 @@
 
 #define ARCH_HAS_WALK_STACK 1
 
-/* without SVE: siginfo, ucontext, frame record */
+/* size of a signal frame without SVE: siginfo, ucontext, frame record */
 #define ARCH_SIGNAL_FRAME_BYTES 4720
 
 /* AT_MINSIGSTKSZ is the size of a signal frame with all vector registers of this CPU. */

@@ -63,7 +63,7 @@ static inline int32_t arch_next_number(const struct arch_scan *out, unsigned off
 			 (uint32_t)from[3] << 24);
 }
 
-/* One or two instructions to skip: the first bytes, their number, and the total length. */
+/* A pattern of one or two instructions: their first bytes, how many, and their total size. */
 struct arch_skipped {
 	uint32_t opcode;
 	uint8_t opcode_bytes, bytes;

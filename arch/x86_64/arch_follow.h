@@ -49,7 +49,7 @@ static inline unsigned arch_next_byte(struct arch_decoder *d)
 	return d->next < d->room ? d->at[d->next++] : (d->next = d->room + 1, 0);
 }
 
-/* Read a signed number of @bytes bytes; 0 if it is cut off. */
+/* Read a signed number of @bytes bytes. Bytes after the readable ones count as 0. */
 static inline int64_t arch_next_signed(struct arch_decoder *d, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -526,9 +526,9 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 	return false;
 }
 
-/* Most instructions of a path. Loops that were unrolled by hand have some KiB. */
+/* Maximum number of instructions of a path. Loops unrolled by hand have some KiB of code. */
 #define ARCH_FOLLOW_INSTRUCTIONS 4000u
-/* Most branch targets to remember, at which to continue if the path fails. */
+/* Maximum number of branch targets that a path remembers, to try them if it fails. */
 #define ARCH_FOLLOW_BRANCHES 8u
 /* Maximum nesting of subroutines, each of which must be followed to its return. */
 #define ARCH_FOLLOW_CALLS  2u
@@ -548,8 +548,8 @@ struct arch_path_state {
 	/* The path has overwritten the frame pointer register with another value. */
 	bool is_lost;
 	/*
-	 * Offset at which the path saved the register (INT64_MAX: nowhere), and the value of `fp`
-	 * at that time.
+	 * Offset at which the path saved the frame pointer register (INT64_MAX: not saved), and the
+	 * value of `fp` at that time.
 	 */
 	int64_t saved, saved_fp;
 	/* Upper end of the stack words that the path may have overwritten. */

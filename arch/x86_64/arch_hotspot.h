@@ -97,7 +97,7 @@ static inline bool arch_hotspot_find_entry(
 	unsigned from = code->at > ARCH_HOTSPOT_ENTRY ? code->at - ARCH_HOTSPOT_ENTRY : 0;
 	unsigned found;
 
-	/* Find the last entry that begins at or before the pc. */
+	/* Find the last entry sequence (label `begin`) at or before the pc. */
 	out->begin = code->end;
 	while ((found = arch_hotspot_seek(code, from, code->at + 1, begin, sizeof(begin))) <=
 		code->at) {

@@ -37,7 +37,7 @@
 
 /* maximum distance of a direct call inside the library */
 #define ARCH_LUAJIT_NEAR       (1 << 22)
-/* maximum number of instructions between the pc and a call that they prepare */
+/* maximum number of instructions from the pc to the call that they prepare */
 #define ARCH_LUAJIT_AHEAD      10u
 #define ARCH_LUAJIT_NOT_A_CALL 0u
 

@@ -26,7 +26,7 @@ static inline void arch_registers_from_regset(struct arch_registers *registers, 
 		registers->r[reg] = word[position[reg]];
 }
 
-/* Words 0 and 2 of glibc's struct pthread (header.tcb, header.self) are its own address. */
+/* Words 0 and 2 of glibc's struct pthread (header.tcb, header.self) hold the struct's address. */
 #define ARCH_THREAD_ROBUST	736u
 #define ARCH_THREAD_WORDS	3u
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8-r15 8-15, return address 16 */
+/* DWARF: rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8-r15 8-15, pc 16 */
 #define ARCH_DWARF_REGS 17
 #define ARCH_DWARF_FP   6
 #define ARCH_DWARF_SP   7
@@ -53,7 +53,8 @@ static inline unsigned arch_cfi_reg(unsigned slot)
 }
 
 /*
- * A signal handler's return address, at which the stack pointer points to the ucontext:
+ * The code at a signal handler's return address. Before it, the stack pointer points to the
+ * ucontext:
  *	48 c7 c0 0f 00 00 00	mov    $0xf,%rax	(__NR_rt_sigreturn)
  *	0f 05			syscall
  */

@@ -67,8 +67,8 @@ static inline uintptr_t arch_ruby_target(const uint8_t *code, uintptr_t address)
 }
 
 /*
- * Search for the store that fills in the new control frame, up to the next frame's instruction that
- * makes it the innermost.
+ * Returns true if the store that fills in a new control frame comes before the instruction that
+ * makes the next control frame the innermost.
  */
 static inline bool arch_ruby_is_pushing(const uint8_t *code, unsigned bytes)
 {

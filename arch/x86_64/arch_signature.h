@@ -10,8 +10,8 @@
 #include "arch/signature.h"
 
 /*
- * Return 1 for a result in memory. Count rdi also for small aggregates, because unaligned ones and
- * C++ objects are returned in memory, to which rdi points.
+ * Return 1 if the result is in memory, to which rdi points. Count rdi as used also for small
+ * aggregates, because C++ objects and unaligned aggregates are returned in memory.
  */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {

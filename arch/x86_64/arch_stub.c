@@ -53,7 +53,7 @@ static void put(struct arch_stub_template *out, const void *bytes, uint32_t coun
  *	55			push	%rbp
  *	48 89 e5		mov	%rsp,%rbp
  *	ff 35 <payload>		push	payload(%rip)
- *	48 83 ec 08		sub	$8,%rsp		(an even number of words follows)
+ *	48 83 ec 08		sub	$8,%rsp		(if an even number of words follows)
  */
 static void put_prologue(struct arch_stub_template *out, unsigned stack_words)
 {
@@ -83,7 +83,7 @@ static void put_stack_words(struct arch_stub_template *out, unsigned words)
 
 /*
  * Move each integer argument to the next register, beginning with the last:
- *	41 51		push	%r9		(more arguments than registers)
+ *	41 51		push	%r9		(if there are more arguments than registers)
  *	4d 89 c1	mov	%r8,%r9
  *	49 89 c8	mov	%rcx,%r8
  *	48 89 d1	mov	%rdx,%rcx
@@ -120,7 +120,7 @@ static void put_call(struct arch_stub_template *out)
 }
 
 /*
- * Call the original; call arch_intercept_slow() if the thread's tick counter is not 0:
+ * Call the original function, then arch_intercept_slow() if the thread's tick counter is not 0:
  *
  *	ff 55 f8		call	*-8(%rbp)		(the payload: the original)
  *	64 83 3c 25 <ticks> 00	cmpl	$0,%fs:ticks
@@ -192,8 +192,8 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 }
 
 /*
- * Fill in the distance of the 6-byte instruction at offset @at, whose last 4 bytes are a distance
- * that counts from its end. @distance counts from the stub's start.
+ * Fill in the distance in the last 4 bytes of the 6-byte instruction at offset @at. It counts from
+ * the end of the instruction, whereas @distance counts from the stub's start.
  */
 static void write_distance(uint8_t *code, uint32_t at, int32_t distance)
 {

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) long arch_syscall6(
  */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
-	unsigned reg = 0; /* register that holds the number; 0 is eax */
+	unsigned reg = 0; /* register that holds the call's number (0: eax) */
 
 	if (bytes < 2 || code[bytes - 2] != 0x0f || code[bytes - 1] != 0x05)
 		return -1;

@@ -24,7 +24,7 @@
 #define ARCH_V8_RDI    5u /* DWARF number */
 #define ARCH_V8_DISPATCH 15u /* r15 */
 
-/* Are the @count bytes that begin @before bytes before the pc @wanted? -1 matches any byte. */
+/* Are the @count bytes that start @before bytes before the pc equal to @wanted? -1: any byte. */
 static inline bool arch_v8_is(
 	const struct arch_code *code, unsigned before, const int16_t *wanted, unsigned count)
 {

@@ -17,7 +17,7 @@
 
 #define CHANGE_TEXT_BYTES 160
 
-/* Print "201 ms to 231 ms a run, +15.0 % (+9.1 % to +21.3 %)", or "" if it was not tested. */
+/* Print "201 ms to 231 ms a run, +15.0 % (+9.1 % to +21.3 %)", or "" if @function is untested. */
 void change_text_of(const struct changes *changes, uint32_t function, char text[CHANGE_TEXT_BYTES]);
 
 /* Print the relative change: "+15.0 % (+9.1 % to +21.3 %)", "new" or "gone". */

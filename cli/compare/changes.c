@@ -25,7 +25,7 @@
 /* Relative changes in a class of this width are nearly equal; by_magnitude() sorts classes. */
 #define NEARLY 0.25
 
-/* If the logarithm of its count changes by more, a function nearly appears or disappears. */
+/* A function nearly appears or disappears if the logarithm of its count changes by more. */
 #define NEARLY_ALL 1.4
 
 /* A change is explained by others if at most this part of it is outside of their stacks. */
@@ -102,7 +102,7 @@ static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 		.one_run_dispersion = sides_dispersion(sides, is_self)};
 }
 
-/* Test all functions by self weight, else all but leaf functions by total. Returns 0 or -ENOMEM. */
+/* If @is_self, test functions by self weight, else all but leaf functions by total weight. */
 static int find_shifts_of(
 	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
 {
@@ -116,14 +116,14 @@ static int find_shifts_of(
 	return error;
 }
 
-/* Raise most_points to this function's largest possible change, at @times standard errors. */
+/* Raise most_points to the upper bound of this function's change, by shift_bound(). */
 static void bound_points(struct changes *changes, const struct shift *shift, double times)
 {
 	changes->most_points = fmax(
 		changes->most_points, 100 * shift_bound(shift, times) / changes->old_samples);
 }
 
-/* Raise most_points for functions with too few samples to be tested; all have the same df. */
+/* Raise most_points for untested functions (too few samples). All have equal `df`. */
 static void bound_light(struct changes *changes, const struct shift *shifts, double level)
 {
 	uint32_t functions = changes->sides->ranking.functions;
@@ -209,7 +209,7 @@ struct explaining {
 	double *moved;
 	/* [function] -> change of its self weight in the whole tree */
 	double *moved_in_all;
-	/* [function] -> change of its self weight in the change that move_left() examined last */
+	/* [function] -> its part of the change that move_left() examined last */
 	double *moved_here;
 	bool *is_explained; /* [position] */
 	/* [function] -> is it below the function that move_past() examines? */
@@ -243,8 +243,9 @@ static int weigh_moves(const struct sides *sides, struct explaining *explaining)
 }
 
 /*
- * Returns the part of @change that no named change explains, and sets moved_here[] to its leaf
- * functions. With @explains, mark the stacks of @change as explained.
+ * Returns the change of the stacks of @change that no named change explains. Adds the change of
+ * each stack to moved_here[] of its leaf function. If @explains is set, marks the stacks as
+ * explained.
  */
 static double move_left(
 	const struct explaining *explaining, const struct change *change, bool explains)
@@ -268,8 +269,9 @@ static double move_left(
 }
 
 /*
- * Returns the change that move_left() examined last without weight that only moved to other
- * callers: a leaf function counts at most with its change in the whole tree. Clears moved_here[].
+ * Returns the change that move_left() examined last, without weight that only moved from one caller
+ * to another: a leaf function counts at most with its change in the whole tree. Clears
+ * moved_here[].
  */
 static double move_of_ends(struct explaining *explaining)
 {
@@ -295,8 +297,8 @@ static double moved_below(const struct explaining *explaining, uint32_t at)
 }
 
 /*
- * Returns the change of stacks with a callee of @change's function directly below one of its
- * callers, as after tail calls.
+ * Returns the change of stacks that bypass @change's function, as after tail calls: a callee of
+ * this function is directly below one of this function's callers.
  */
 static double move_past(const struct explaining *explaining, const struct change *change)
 {

@@ -19,10 +19,10 @@
 #include "cli/compare/shifts.h"
 #include "cli/compare/sides.h"
 
-/* `detectable` is computed for a function with this share of the program. */
+/* changes.detectable is computed for a function with this share of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
-/* `most_points` leaves out functions whose total weight is a larger share of the program. */
+/* changes.most_points leaves out functions whose total weight is a larger share of the program. */
 #define CHANGES_MOST_SHARE 0.5
 
 struct change {
@@ -48,7 +48,7 @@ struct changes {
 	 * functions agree on it. All three are equal if the interval is unknown.
 	 */
 	double common, common_low, common_high;
-	/* upper bound in % of the old version for changes not significant; INFINITY: unknown */
+	/* upper bound of changes not significant, in % of the old version; INFINITY: unknown */
 	double most_points;
 	/* smallest detectable change of a function with CHANGES_USUAL_SHARE (0.1 is 10 %) */
 	double detectable;
@@ -63,7 +63,7 @@ struct changes {
 int changes_find(struct changes *changes, const struct sides *sides);
 void changes_release(struct changes *changes); /* an all-zero struct is fine */
 
-/* Does the old version (new) or the new version (gone) lack the function in all its runs? */
+/* Is the function missing in all runs of the old version (new) or of the new version (gone)? */
 bool change_is_new(const struct change *change);
 bool change_is_gone(const struct change *change);
 

@@ -28,7 +28,7 @@
 #define FACTOR_PART    0.25
 #define CAP_ROUNDS     8
 
-/* Minimum for a factor: of two functions that move apart, either changed; of three, two agree. */
+/* Minimum number of functions for a factor: if two differ, either may be the one that changed. */
 #define FACTOR_FUNCTIONS 3
 
 /*
@@ -55,7 +55,7 @@
  */
 #define PRIOR_TIMES 4.0
 
-/* Minimum variance, as a part of the usual one, because counts may be equal by chance. */
+/* Minimum variance as a part of the usual variance, because counts may be equal by chance. */
 #define LEAST_VARIANCE 1e-5
 
 /* ---- sums and medians ------------------------------------------------------------------------ */
@@ -119,7 +119,7 @@ static double sum_of(const double *of, unsigned first, unsigned end)
 
 /* ---- one function ---------------------------------------------------------------------------- */
 
-/* Returns the mean of the function's shares of the two sides, whose sizes may differ. */
+/* Returns the mean of two shares: the function's share of the old runs, and of the new runs. */
 static double share_of(const struct shift_counts *counts, size_t function)
 {
 	const double *at = counts->at + function * counts->runs;
@@ -160,7 +160,7 @@ static void side_precisions(
 struct observed {
 	double mean[2];	     /* of logarithms; old and new */
 	double precision[2]; /* of each mean */
-	/* between runs of a side, at a precision of 1; 0 if each side has one run */
+	/* variance between the runs of a side, at a precision of 1; 0 if each side has one run */
 	double variance;
 };
 
@@ -228,8 +228,8 @@ static double share_in(const struct shift_counts *counts, size_t function, struc
 }
 
 /*
- * Returns log(count in @run / count expected for the run's size), of one of @pieces equal parts of
- * @of, and the weight of this ratio in the median.
+ * Divide @of into @pieces equal parts. Returns log(count in @run / count expected for the run's
+ * size) of one part, and the weight of this ratio in the median.
  */
 static struct ratio ratio_of(const struct shift_counts *counts, struct span span,
 	const struct counted *of, double pieces, unsigned run)
@@ -241,7 +241,7 @@ static struct ratio ratio_of(const struct shift_counts *counts, struct span span
 		factor_weight(expected(counts, of->share / pieces, run))};
 }
 
-/* Find ratios: one per heavy function, some for all light ones. Returns their number. */
+/* Compute ratios of @run: one per heavy function, some for all light ones. Returns how many. */
 static size_t find_ratios(const struct shift_counts *counts, struct span span,
 	const bool *left_out, unsigned run, struct ratio *ratios)
 {
@@ -273,9 +273,9 @@ static size_t find_ratios(const struct shift_counts *counts, struct span span,
 }
 
 /*
- * Compute factors from functions not @left_out (NULL: none). Those with too few samples form a
- * group, which counts as up to FACTOR_FUNCTIONS functions if its share holds that many of its
- * heaviest function. Returns the number of ratios per run, or -ENOMEM.
+ * Compute factors from the functions that @left_out does not mark (NULL: from all). Functions with
+ * too few samples form a group. It counts as up to FACTOR_FUNCTIONS functions, if its share is that
+ * many times the share of its heaviest function. Returns the number of ratios per run, or -ENOMEM.
  */
 static int find_factors(const struct shift_counts *counts, struct span span, const bool *left_out,
 	double *log_factors)
@@ -298,7 +298,7 @@ static int find_factors(const struct shift_counts *counts, struct span span, con
 	return used < INT_MAX ? (int)used : INT_MAX;
 }
 
-/* Did the function change by itself? With one run per side, use the assumed dispersion. */
+/* Did the function change by itself? With one run per side, assume one_run_dispersion. */
 static bool has_changed(const struct shift_counts *counts, size_t function)
 {
 	struct observed observed = observe(counts, function, 0);
@@ -311,7 +311,7 @@ static bool has_changed(const struct shift_counts *counts, size_t function)
 				    FACTOR_CHANCE;
 }
 
-/* Mark functions that changed in @left_out. Returns true if the other functions weigh more. */
+/* Set @left_out for functions that changed. Returns true if all others together weigh more. */
 static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 {
 	double all = 0, out = 0;
@@ -329,7 +329,7 @@ static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 	return out == 0 || out < all / 2;
 }
 
-/* Compute factors with a mean of 0 for each side. The sides are then compared as they are. */
+/* Compute factors with a mean of 0 for each side. The sides are compared without a factor. */
 static int find_factors_of_sides(const struct shift_counts *counts, double *log_factors)
 {
 	const struct span sides[2] = {{0, counts->old_runs}, {counts->old_runs, counts->runs}};
@@ -370,7 +370,7 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/* Variances of tested functions at one floor; mean and variance (spread) of their logarithms. */
+/* Variances of tested functions at one floor. The mean and variance (spread) are of their logs. */
 struct variances {
 	double *at;
 	size_t count;
@@ -493,7 +493,7 @@ static double moderate(const struct shift_trend *trend, double variance, double 
 		trend->scale * LEAST_VARIANCE);
 }
 
-/* Returns the variance of the difference of means, in samples, at one sample per run. */
+/* Returns the variance, in samples, of the difference of means if each run has one sample. */
 static double unit_variance(const struct shift_counts *counts, double scale)
 {
 	double unit = 0;
@@ -507,7 +507,7 @@ static double unit_variance(const struct shift_counts *counts, double scale)
 	return unit;
 }
 
-/* Returns the variance of the difference of means, in samples, as @function's counts show it. */
+/* Estimate the variance of the difference of means, in samples, from @function's counts. */
 static double observed_variance(
 	const struct shift_counts *counts, size_t function, const struct shift *shift)
 {

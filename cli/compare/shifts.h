@@ -39,7 +39,7 @@ struct shift_counts {
 	unsigned runs, old_runs;
 	const double *log_factors; /* [run], from shifts_normalise() */
 	const double *sizes;	   /* [run] -> count of all functions */
-	/* [run] -> count of one sample of this run, because sampling rates may differ */
+	/* [run] -> count that one sample of this run stands for, as sampling rates may differ */
 	const double *grains;
 	/*
 	 * Variance of counts relative to a Poisson distribution. It is used only if each side has
@@ -48,12 +48,14 @@ struct shift_counts {
 	double one_run_dispersion;
 };
 
-/* Trend of variances: the log of a count with n expected samples has scale * (1 / n + floor). */
+/* Trend: the logarithm of a count of n expected samples has variance scale * (1 / n + floor). */
 struct shift_trend {
 	double scale, floor;
 	/* weight of the trend's variance against a function's own, in degrees of freedom */
 	double prior_df;
-	/* of a function's own variance; one run per side: 0, and prior_df is INFINITY */
+	/*
+	 * degrees of freedom of a function's variance; 0 (prior_df: INFINITY) for one run per side
+	 */
 	double df;
 	double pooled_df; /* of all functions together */
 };
@@ -75,8 +77,8 @@ struct shift {
  * Compute the logarithm of each run's factor: the weighted median, over the functions, of the run's
  * count divided by the count in all runs. Functions that changed by themselves are left out. If
  * most of the program changed, or too few functions have enough samples, factors are computed for
- * the runs of each side alone, with a mean of 0. No sample may count for two functions of @counts;
- * its log_factors are not used. Returns 1 if the factors are valid across both sides, 0 if only
+ * the runs of each side alone, with a mean of 0. A sample must not be counted for two functions.
+ * counts->log_factors is not used. Returns 1 if the factors are valid across both sides, 0 if only
  * within each side, or -ENOMEM.
  */
 int shifts_normalise(const struct shift_counts *counts, double *log_factors);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * merge_add() gives the stacks of each file a root frame. Then join() makes one tree of the stacks
- * without these root frames, under names that both versions have. A sample's thread is the number
- * of its run there, because filters and other passes keep threads.
+ * without these root frames, under names that both versions have. In this tree the number of a run
+ * is stored as the thread of its samples, because filters and other passes keep threads.
  *
- * Factors are computed from parts of the program that do not overlap: functions by self weight,
- * inlined or not, because builds inline differently. A function with a large share, such as code
- * inlined everywhere, is split: each of its stacks is a part.
+ * The factors of the runs (shifts_normalise()) are computed from parts of the program that do not
+ * overlap: functions by self weight, inlined or not, because builds inline differently. A function
+ * with a large share, such as code inlined everywhere, is split: each of its stacks is a part.
  */
 #include "cli/compare/sides.h"
 
@@ -25,14 +25,14 @@
 
 #define NS_PER_S 1e9
 
-/* A function with a larger share of the program is split: each of its stacks is a part. */
+/* To compute factors, a function with a larger share of the program is split into its stacks. */
 #define PART_SHARE 0.1
 
-/* Variance of counts relative to Poisson for one run per side, measured on a compiler. */
+/* Variance of counts / that of a Poisson distribution, for one run per side; by experiment. */
 #define SELF_DISPERSION	 2.0
 #define TOTAL_DISPERSION 8.0
 
-/* Additional factor with waiting time: one observation of a wait counts as so many samples. */
+/* Factor of the variance if waits are counted: one observation is worth so many samples. */
 #define WAIT_DISPERSION 5.0
 
 /* ---- which runs ------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static int read_versions(
 	return error;
 }
 
-/* *@period_ns receives the mean sampling period of the runs; 0 if weights are not times. */
+/* Read all files. *@period_ns receives the runs' mean sampling period; 0: weights are no times. */
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
 {
@@ -174,7 +174,7 @@ static int read_stores(struct sides *sides, const struct sides_files *files, dou
 	sides->old_runs = fleet.runs[0];
 	sides->has_samples = true;
 	error = make_room(sides, message);
-	/* Assume one sampling rate, because the profiles of a host usually have one. */
+	/* Assume one sampling rate in all runs, as the profiles of a host usually have. */
 	for (unsigned run = 0; !error && run < sides->runs; run++)
 		sides->grains[run] = 1;
 	*period_ns = (double)input->facts.period_ns;
@@ -187,20 +187,20 @@ enum {
 	ON_OLD = 1,
 	ON_NEW = 2,
 	ON_BOTH = 3,
-	/* the module is the same file on both sides, so addresses are comparable */
+	/* the module is the same file in both versions, so addresses are comparable */
 	HAS_ADDRESSES = 4
 };
 
 struct joining {
 	struct sides *sides;
 	const struct calltree *from; /* the merged input */
-	/* true: a sample's thread is its run; false: `from` has a root frame per run */
+	/* true: a sample's thread number is its run; false: `from` has a root frame per run */
 	bool has_samples;
 	uint32_t *run;	       /* [node], if there are root frames */
 	uint32_t *joined_node; /* [node] -> node of the joined tree */
 	/* [frame] -> its frame in the joined tree, plus 1; 0: not made yet */
 	uint32_t *frame_of;
-	/* [frame] -> sides that have the frame (ON_...), later the sides that have its module */
+	/* [frame] -> versions (ON_...) that have the frame, later those that have its module */
 	uint8_t *frame_sides;
 	uint32_t *frame_nodes; /* [frame] -> number of its nodes */
 };
@@ -225,7 +225,7 @@ static void find_runs(struct joining *joining)
 	}
 }
 
-/* Find the sides of frames by samples: a node is on each side with samples in its subtree. */
+/* For each frame, find the versions that have samples in the subtrees of its nodes. */
 static int find_sampled_sides(struct joining *joining)
 {
 	const struct calltree *from = joining->from;
@@ -259,8 +259,9 @@ static int by_module(const void *left, const void *right, void *context)
 }
 
 /*
- * Set the sides of one module's frames, @first to @end, to all sides that have any of them. If most
- * nodes of its unnamed frames are on both, the module is the same file: set HAS_ADDRESSES.
+ * Mark all frames of one module, @first to @end, with each version that has any of them. If most
+ * nodes of its unnamed frames are in both versions, the module is the same file: mark
+ * HAS_ADDRESSES.
  */
 static void spread_module(struct joining *joining, const uint32_t *first, const uint32_t *end)
 {
@@ -302,7 +303,7 @@ static int spread_sides(struct joining *joining)
 	return 0;
 }
 
-/* Returns the joined tree's frame for @number: one for both versions of a function. */
+/* Returns the joined tree's frame for frame @number. Both versions of a function share one. */
 static uint32_t joined_frame(struct joining *joining, uint32_t number)
 {
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, number);
@@ -323,7 +324,7 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 		if (name)
 			demangle_drop_copies(name);
 	}
-	/* If out of memory, use the frame's own name. */
+	/* If out of memory, use the frame's name unchanged. */
 	joining->frame_of[number] =
 		calltree_frame(to, name && *name ? name : frame->name, module, frame->kind) + 1;
 	free(name);
@@ -421,7 +422,7 @@ double sides_weight(const struct sides *sides, const struct calltree_sample *sam
 	return sample->weight * sides->unit_samples / sides_scale(sides, sides_run(sample));
 }
 
-/* Arrays to count into, [index * runs + run]. NULL: do not count this. */
+/* Arrays in which functions or parts are counted, [index * runs + run]; NULL: do not count. */
 struct counting {
 	double *self, *total;	 /* of functions */
 	double *parts;		 /* counts of parts, by @part_of */
@@ -429,8 +430,8 @@ struct counting {
 };
 
 /*
- * Set @part_of, [position in preorder] -> part of the program: a function, or this position alone
- * if the function has more than PART_SHARE. Returns the number of parts, or -ENOMEM.
+ * Set part_of[position in preorder] to the number of a part of the program: a function, or a single
+ * position if the function has more than PART_SHARE. Returns the number of parts, or -ENOMEM.
  */
 static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 {
@@ -473,13 +474,13 @@ static void count_self(
 	}
 }
 
-/* Sort indices of samples by run. Those of a run begin at @sorted[@starts[run]]. */
+/* Sort indices of samples by run. The indices of a run begin at sorted[starts[run]]. */
 static void sort_by_run(
 	const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
 {
 	size_t samples = calltree_samples(tree);
 
-	/* starts[run + 2] counts first; then starts[run + 1] is the next free index of `run`. */
+	/* Count in starts[run + 2]. Then starts[run + 1] becomes the next free index of `run`. */
 	for (size_t i = 0; i < samples; i++)
 		starts[sides_run(calltree_sample_at(tree, i)) + 2]++;
 	for (unsigned run = 0; run < runs; run++)
@@ -488,10 +489,10 @@ static void sort_by_run(
 		sorted[starts[sides_run(calltree_sample_at(tree, i)) + 1]++] = i;
 }
 
-/* Arrays of one run for count_totals(), [position in preorder] except `within`. */
+/* Arrays for count_totals() of one run, indexed by position in preorder, except `within`. */
 struct below {
 	uint32_t *parent;
-	/* [function] -> end of the subtree in which recursive calls do not count again */
+	/* [function] -> end of its outermost call's subtree, where recursive calls do not count */
 	uint32_t *within;
 	double *weight; /* self weight, then total weight */
 };
@@ -578,7 +579,7 @@ static int find_factors_of(struct sides *sides, const double *counted, size_t pa
 	return known < 0 ? known : 0;
 }
 
-/* Compute factors from @whole, before filters: they may select only functions that changed. */
+/* Compute factors from the unfiltered tree @whole: filters may keep only changed functions. */
 static int find_factors(struct sides *sides, const struct calltree *whole)
 {
 	struct ranking ranking;
@@ -630,7 +631,7 @@ static int count_all(struct sides *sides)
 	return count_totals(sides, &sides->ranking, &counting);
 }
 
-/* Returns 0, or -EINVAL with @message filled if the filters left a version no samples. */
+/* Refuse a version that the filters left no samples. Returns 0 or -EINVAL, with @message filled. */
 static int check_left(const struct sides *sides, struct diag_message *message)
 {
 	double left[2] = {0, 0};

@@ -29,29 +29,29 @@ struct sides_files {
 	unsigned runs, old_runs;
 	/* the programs that were run, for messages; NULL: unknown */
 	const char *programs[2];
-	/* @paths is one file twice: its lines have an old and a new count */
+	/* Set if both @paths name one file, whose lines have an old and a new count. */
 	bool has_versions;
-	/* @paths are addresses of stores; each host in them is a run */
+	/* Set if @paths are addresses of stores, in which each host counts as a run. */
 	bool are_stores;
 };
 
 struct sides {
 	unsigned runs, old_runs;
-	/* facts and stacks of all runs, with a root frame per run */
+	/* facts and stacks of all runs; the stacks of each run have a root frame */
 	struct input input;
-	/* true: @input is from stores: no root frames, and a sample's thread is its run */
+	/* Set if @input is from stores: no root frames, and a sample's thread number is its run */
 	bool has_samples;
 	/*
 	 * Tree of both versions. Each run is a thread of process "old" or "new". Weights are
 	 * multiplied by sides_scale(), so that both sides weigh the same if one has more runs.
 	 */
 	struct calltree *joined;
-	/* made from @joined; functions are counted in trees.functions */
+	/* trees made from @joined; functions are counted in trees.functions */
 	struct picture_trees trees;
 	struct ranking ranking; /* of trees.functions */
 	double samples;		/* counted, in all runs */
 	double sample_s;	/* seconds of a sample; 0: no time */
-	/* samples per unit of weight; not 1 if weights became nanoseconds */
+	/* samples per unit of weight; 1 unless weights were converted to nanoseconds */
 	double unit_samples;
 	unsigned scales[2]; /* see sides_scale() */
 	/* In samples, [function * runs + run]. */
@@ -59,7 +59,7 @@ struct sides {
 	double *run_samples; /* [run] -> samples counted */
 	/* [run] -> its sampling period / the mean period; 1 if not known */
 	double *grains;
-	/* [run] -> logarithm of its factor for the whole program, by shifts_normalise() */
+	/* [run] -> logarithm of the factor that divides its counts, from shifts_normalise() */
 	double *log_factors;
 	bool has_factors; /* shifts_normalise() returned 1 */
 	bool has_waits;	  /* waiting time is counted, too */

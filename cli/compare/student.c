@@ -28,7 +28,7 @@ static double step_fraction(double term, double *c, double *d)
 	return *c * *d;
 }
 
-/* Returns the continued fraction, which converges fast only for @x < (a + 1) / (a + b + 2). */
+/* Returns the continued fraction of beta_part(). Fast only for @x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double x, double a, double b)
 {
 	double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), product = d;

@@ -40,7 +40,7 @@ struct turn {
 	int status;
 };
 
-/* Returns the side of turn @turn: old, new, new, old, old, ... */
+/* Returns the side whose program runs at turn @turn. The order is old, new, new, old, old, ... */
 static unsigned side_of(const struct series *series, unsigned turn)
 {
 	return (turn + 1) / 2 % series->sides;
@@ -64,7 +64,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* Connect stdin and stdout to /dev/null: output would repeat, and input can be read once. */
+/* Redirect stdin and stdout to /dev/null: runs would repeat the output, and share the input. */
 static int drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -98,7 +98,7 @@ static struct ending run_once(
 
 /* ---- around it ------------------------------------------------------------------------------- */
 
-/* Wait for @child and pass on signals from processes; the terminal signals both processes. */
+/* Wait for @child. Pass on signals of processes; @child gets signals of the terminal itself. */
 static int wait_for(struct turns *turns, pid_t child, const sigset_t *awaited)
 {
 	siginfo_t info;
@@ -129,7 +129,7 @@ static void describe_failure(
 	diag_fail_hint(message, "--ignore-failure goes on");
 }
 
-/* Evaluate a run's status. Returns 0, or -ECANCELED if its failure ends the series. */
+/* Evaluate a run's status. Returns 0, or -ECANCELED if its failure ends the series of runs. */
 static int check_status(struct turns *turns, struct series *series, const struct turn *turn,
 	struct diag_message *message)
 {
@@ -198,7 +198,7 @@ static void list_files(struct turns *turns, const struct series *series)
 			turns->files[count++] = turns->paths[i];
 }
 
-/* Returns 0 with turn->status set, or -errno with @message filled. */
+/* Run a program once. Returns 0 with turn->status set, or -errno with @message filled. */
 static int run_turn(struct turns *turns, const struct series *series, struct turn *turn,
 	struct diag_message *message)
 {

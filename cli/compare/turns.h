@@ -25,9 +25,9 @@ struct turns {
 	size_t figures_bytes;
 	unsigned runs[2]; /* number of files per side */
 	int signal;	  /* signal that asked to stop; 0: none */
-	/* exit status if a run made no profile (reported already); 0: none */
+	/* exit status to return if a run made no profile (already reported); else 0 */
 	int status;
-	/* how the program ended whose failure ended the series; all zero: none did */
+	/* how the program ended, if it failed and so ended the series; else all zero */
 	struct ending failure;
 	struct sigaction child_action;
 	sigset_t mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked of a reader of stacks (struct input_request), and the metadata that it finds in the
+ * The request to a reader of stacks (struct input_request), and the metadata that it finds in the
  * file (struct input_facts). Pictures and reports show the metadata.
  */
 #ifndef CLI_FORMATS_FACTS_H
@@ -24,7 +24,7 @@
 struct input_sum {
 	/*
 	 * The reader calls this once, for a file that is not empty, when all facts but the subtitle
-	 * are known. The function sets the fields below. Returns 0, or -errno with @message filled.
+	 * are known. It must set the fields below. Returns 0, or -errno with @message filled.
 	 */
 	int (*begin)(struct input_sum *sum, struct diag_message *message);
 	struct calltree *tree;
@@ -32,7 +32,7 @@ struct input_sum {
 	struct texts *threads;
 	/* node of @tree that is the parent of the stacks */
 	uint32_t root;
-	/* Multiply weights of stacks by this. merge.c multiplies those of samples later. */
+	/* factor for weights of stacks; merge.c multiplies the weights of samples later */
 	uint64_t factor;
 };
 

@@ -335,7 +335,7 @@ static void put_thread_names(struct firefox_writer *w, size_t begin, size_t numb
 			number, number);
 }
 
-/* Do the samples of the thread that begins at share @begin have times? */
+/* Do the samples of the thread whose shares begin at index @begin have times? */
 static bool has_times(const struct firefox_writer *w, size_t begin)
 {
 	return w->has_times && w->timeline.shares[begin].thread != TIMELINE_NO_THREAD;
@@ -395,7 +395,7 @@ static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 	putc(']', w->out);
 }
 
-/* Write a thread. Without samples, write one of weight 0, because the profiler needs one. */
+/* Write a thread. If it has no samples, write a sample of weight 0: the profiler needs one. */
 static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_t number)
 {
 	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -417,7 +417,7 @@ static void put_thread(struct firefox_writer *w, size_t begin, size_t end, size_
 	fputs("}}", w->out);
 }
 
-/* Write all threads, or an empty one, because the profiler needs one. Returns the heaviest. */
+/* Write all threads, at least an empty one. Returns the index of the heaviest thread. */
 static size_t put_threads(struct firefox_writer *w)
 {
 	uint64_t weight, most = 0;

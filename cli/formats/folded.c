@@ -422,7 +422,9 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 		return error;
 	if (more < 0 || trees_error(&reader))
 		return fail_read(&reader, more < 0 ? more : trees_error(&reader));
-	/* Two numbers in a line are refused only if all lines have them: names may end in one. */
+	/*
+	 * Two numbers in a line are refused only if all lines have them: names may end in a number.
+	 */
 	if (reader.bad.count && reader.bad.stacks < (newer ? reader.bad.count : 1))
 		return refuse_all(reader.bad.count, reader.bad.first, name, message);
 	if (!newer && reader.doubles && reader.doubles == reader.bad.stacks)

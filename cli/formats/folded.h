@@ -51,8 +51,8 @@ void lines_release(struct lines *lines);
  * Write each node of @tree (finished) that has self weight as a line, in preorder. ';' and control
  * characters in names are replaced. With @inline_suffix, names of inlined functions end in "_[i]",
  * as in perf and flamegraph.pl. If @scale is not NULL, lines have two counts, of the versions "old"
- * and "new" (the names of @tree's processes), each divided by its scale. Returns 0, or -errno of
- * @out.
+ * and "new" (the names of @tree's processes), each divided by the version's @scale. Returns 0, or
+ * -errno of @out.
  */
 int folded_write(const struct calltree *tree, const unsigned *scale, bool inline_suffix, FILE *out);
 

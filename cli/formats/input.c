@@ -24,7 +24,7 @@
 #include "cli/store/address.h"
 #include "cli/store/fleet.h"
 
-/* Can such a file hold stacks? JSON files of any name may be for speedscope. */
+/* Can a file of @format hold stacks? JSON files of any name may be for speedscope. */
 static bool may_hold_stacks(const struct format *format)
 {
 	return !format || format->has_stacks || format_is_json(format);

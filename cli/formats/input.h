@@ -39,7 +39,7 @@ int input_read(struct input *input, const char *path, const struct input_request
 int input_read_versions(
 	struct input inputs[FOLDED_VERSIONS], const char *path, struct diag_message *message);
 
-/* Report it to the user if @input has no stacks, as after a program that ran too briefly. */
+/* Report it to the user if @input has no stacks, because a program ran too briefly. */
 void input_report_empty(const struct input *input);
 
 void input_release(struct input *input);

@@ -108,7 +108,7 @@ static int list_files(struct job *job, const char *path)
 	return error;
 }
 
-/* Returns 0, or -errno with @message filled. -ENODATA: no rank has written anything yet. */
+/* Read a node's file. Returns 0, or -errno with @message filled: -ENODATA if no rank wrote yet. */
 static int read_file(struct ranks_file *file, const char *path, struct diag_message *message)
 {
 	FILE *in = fopen(path, "re");
@@ -316,7 +316,7 @@ static int by_distance(const void *left, const void *right, void *context)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Choose the ranks with a thread of their own: [index in ranks->one] -> thread or UINT32_MAX. */
+/* Make the array [index in ranks->one] -> thread; UINT32_MAX: the rank shares a thread. */
 static int choose_roots(const struct ranks *ranks, uint32_t **threads)
 {
 	const struct ranks_one **order = calloc((size_t)ranks->count + 1, sizeof(*order));
@@ -363,7 +363,7 @@ static void name_thread(struct job *job, uint32_t at, uint32_t thread)
 	calltree_thread(job->out->tree, thread, name, process);
 }
 
-/* Returns the rank's index in ranks->one, which is sorted by number, or UINT32_MAX. */
+/* Returns the index of a rank in ranks->one (sorted by number), or UINT32_MAX if not found. */
 static uint32_t find_rank(const struct ranks *ranks, uint32_t number, const char *node)
 {
 	size_t at = number ? ARRAY_UPTO(ranks->one, ranks->count, number, number - 1) : 0;

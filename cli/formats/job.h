@@ -4,7 +4,7 @@
  * processes), and how the ranks differ. Several threads read files. Memory is proportional to the
  * distinct stacks, plus a few words per rank. If there are more than JOB_ROOTS_MAX ranks, those
  * whose work differs most from the mean keep threads of their own in the tree, and all other ranks
- * share one.
+ * share one thread.
  */
 #ifndef CLI_FORMATS_JOB_H
 #define CLI_FORMATS_JOB_H

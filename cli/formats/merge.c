@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Equal frames and equal nodes of all files are one in the sum's tree. Weights are added up per
- * node and thread in a hash table, because keeping samples would need memory for each file.
+ * In the sum's tree, equal frames of all files are one frame, and equal nodes are one node. Weights
+ * are added up per node and thread in a hash table, because keeping samples would need memory for
+ * each file.
  */
 #include "cli/formats/merge.h"
 
@@ -64,7 +65,7 @@ static int add_share(struct merge *merge, uint32_t node, uint32_t thread, uint64
 	return 0;
 }
 
-/* Threads are one if name and process name are equal, as names contain pid and tid. */
+/* Threads with equal names and process names are one thread: names contain pid and tid. */
 static int find_thread(struct merge *merge, const char *name, const char *process, uint32_t *thread)
 {
 	uint32_t known = merge->threads.count;
@@ -104,7 +105,7 @@ static int copy_threads(
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Add frames in the order of @from, so that merging in parts gives the same tree. */
+/* Add frames in the order of @from: merging in parts must give the same tree as in one go. */
 static void copy_frames(struct calltree *to, const struct calltree *from, uint32_t *frame_of)
 {
 	for (uint32_t i = 0; i < calltree_frames(from); i++) {
@@ -122,7 +123,7 @@ static uint32_t root_node(struct calltree *to, const char *root)
 		    : CALLTREE_ROOT;
 }
 
-/* Add the nodes of @from; @node_of receives [node] -> node of @to. */
+/* Add the nodes of @from to @to. node_of[N] receives the node of @to for node N of @from. */
 static void copy_nodes(struct calltree *to, const struct calltree *from, const char *root,
 	uint64_t factor, uint32_t *node_of, const uint32_t *frame_of)
 {
@@ -154,7 +155,7 @@ static void copy_lines(
 	}
 }
 
-/* Add @from to @to. @merge is NULL if threads are not needed. Returns 0 or -errno. */
+/* Add the tree @from to @to. @merge is NULL if threads are not needed. Returns 0 or -errno. */
 static int copy_tree(struct merge *merge, struct calltree *to, const struct calltree *from,
 	const char *root, uint64_t factor)
 {
@@ -173,7 +174,7 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 		error = copy_threads(merge, from, node_of, factor);
 	free(node_of);
 	free(frame_of);
-	/* calltree_finish() also merges equal source lines, so they do not grow with the files. */
+	/* Also merge equal source lines, whose number would otherwise grow with the files. */
 	return error ? error : calltree_finish(to);
 }
 
@@ -373,7 +374,7 @@ int merge_add(struct merge *merge, const struct input *input, const char *root,
 	return error ? refuse_file(input, error, message) : 0;
 }
 
-/* A file whose reader can add the stacks to the sum itself. */
+/* A file whose reader adds the stacks directly to the sum. */
 struct addition {
 	/* must be first, because begin_addition() casts a pointer to it */
 	struct input_sum sum;
@@ -445,8 +446,8 @@ int merge_read(struct merge *merge, const char *path, const struct input_request
 }
 
 /*
- * Turn shares into samples. Weights are cut to the node's weight, because a forged file may assign
- * more to threads than the stack has.
+ * Turn merge->shares into samples, up to each node's self weight: a forged file may assign more
+ * weight to threads than a stack has.
  */
 static void put_samples(struct merge *merge)
 {

@@ -31,7 +31,7 @@ struct merge_share {
 
 struct merge {
 	struct input sum; /* not finished before merge_end() */
-	/* noun for an input in the subtitle; NULL: "file" */
+	/* noun for one input in the subtitle, such as "run"; NULL: "file" */
 	const char *part;
 	unsigned files;
 	struct texts threads;

@@ -55,7 +55,7 @@ static off_t size_of(const char *path)
 	return stat(path, &status) || !S_ISREG(status.st_mode) ? -1 : status.st_size;
 }
 
-/* Returns the number of parts; 1 if a path is not a file or symbols are fetched from servers. */
+/* Returns how many parts to read in parallel; 1 if a path is no file or symbols are fetched. */
 static unsigned choose_parts(
 	const char *const *paths, unsigned count, const struct input_request *request, off_t *bytes)
 {
@@ -78,8 +78,8 @@ static unsigned choose_parts(
 }
 
 /*
- * Read all parts, each in a thread of its own, and join them into @merge. Returns 0, after printing
- * the messages of all parts; or the first error, without printing any.
+ * Read all parts, each in a thread of its own, and join them into @merge. Returns 0 and prints the
+ * messages of all parts, or returns the first error and prints none.
  */
 static int read_parts(struct merge *merge, struct part *parts, unsigned count)
 {
@@ -119,7 +119,7 @@ int merge_files(struct merge *merge, const char *const *paths, unsigned count,
 	const char *name = merge->part;
 
 	for (unsigned i = 0; wanted > 1 && i < count; i++) {
-		/* Part that the file's first byte falls into, unless file sizes have changed. */
+		/* Index of the part with the file's first byte, if file sizes have not changed. */
 		unsigned at = (unsigned)(before * wanted / (bytes + 1));
 
 		before += size_of(paths[i]);

@@ -165,7 +165,7 @@ static bool parse_event(const char *at, const char *end, struct header *header)
 
 /*
  * Parse the first line of a sample. The time is the first word that looks like a time and follows a
- * thread number, or a thread number and a CPU number. Everything before is the thread's name.
+ * thread number, or a thread number and a CPU number. The words before these are the thread's name.
  */
 static bool parse_header(const char *line, const char *end, struct header *header)
 {
@@ -273,7 +273,7 @@ static void copy_piece(struct piece piece, char *out, size_t room)
 /* The module of a function. */
 struct module {
 	char path[PERF_NAME_BYTES];
-	/* file name without folder, in @path; "": none */
+	/* points to the file name in @path, without folders; "": none */
 	const char *name;
 	bool is_generated;
 };
@@ -310,7 +310,7 @@ static uint32_t add_frame(
 		tree, name, frame->is_kernel ? KERNEL_MODULE : module->name, kind);
 }
 
-/* Add the frames of a stack. Its last line is the outermost function, so go backwards. */
+/* Add the frames of a stack, from its last line on: perf prints the innermost frame first. */
 static uint32_t add_stack(struct perf_reader *reader, struct calltree *tree)
 {
 	struct module module;
@@ -469,7 +469,7 @@ static int read_line(struct perf_reader *reader, const char *line, size_t bytes)
 	}
 	if (*line == '#')
 		return 0;
-	/* Try this before frames: if perf recorded no stacks, headers begin with blanks, too. */
+	/* Try a header first: if perf recorded no stacks, it begins with blanks, like a frame. */
 	if (parse_header(line, end, &header)) {
 		end_sample(reader);
 		return begin_sample(reader, &header);

@@ -30,9 +30,9 @@ bool perf_script_is(const char *text, size_t bytes);
 /*
  * Read all @lines into *@tree (owned, empty, not finished here), which may be replaced by another
  * tree. Weights are the periods of one event, or numbers of samples if no periods are printed.
- * @event is its name; NULL: the event with most samples. Returns 0 and *@facts; or -errno with
- * @message filled: -EINVAL if @event was not recorded, -E2BIG for too many events, -ENOMEM, or an
- * error of reading.
+ * @event is the name of this event; NULL: the event with most samples. Returns 0 and *@facts; or
+ * -errno with @message filled: -EINVAL if @event was not recorded, -E2BIG for too many events,
+ * -ENOMEM, or an error of reading.
  */
 int perf_script_read(struct calltree **tree, struct lines *lines, const char *name,
 	const char *event, struct input_facts *facts, struct diag_message *message);

@@ -68,9 +68,9 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 /*
  * Write options->fine, or @tree if that is NULL (finished). Locations have file and line if known;
  * inlined functions are in the location of the function that they are inlined into. Samples have
- * labels "thread" and "process". With options->period_ns, the sample types are samples/count and
- * cpu/nanoseconds, and with options->other a third. The tree's type is the default. Returns 0,
- * -errno of @out, or -ENOMEM.
+ * labels "thread" and "process". If options->period_ns is set, the sample types are samples/count
+ * and cpu/nanoseconds; options->other, if set, gets a third. The default is the type of @tree.
+ * Returns 0, -errno of @out, or -ENOMEM.
  */
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -24,7 +24,7 @@ struct line {
 	uint64_t number;
 };
 
-/* Fewer digits are not a linker's build-id: Go stores other texts in this field. */
+/* Minimum length of a linker's build ID. Go stores other texts in this field. */
 #define BUILD_ID_MIN 8
 
 static const char *module_name(
@@ -33,7 +33,7 @@ static const char *module_name(
 	return mapping ? base_name(pprof_text(tables, mapping->file)) : "";
 }
 
-/* Is it code generated at run time? Its mapping is missing or has a special name. */
+/* Is @mapping code generated at run time? Then it is missing or has a special name. */
 static int is_generated(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	return mapping ? !strcmp(pprof_text(tables, mapping->file), PPROF_GENERATED_FILE)
@@ -54,7 +54,7 @@ static const char *name_of(
 	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
-/* Returns the line number, 0 if it is unknown: some profilers write -1 then. */
+/* Returns the line number, or 0 if it is unknown, for which some profilers write -1. */
 static uint32_t number_of(const struct line *line)
 {
 	return line->number > INT32_MAX ? 0 : (uint32_t)line->number;
@@ -233,8 +233,8 @@ static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 }
 
 /*
- * Compute the bias of @mapping from @address, an address of code in it. The mapping's start would
- * not do: in its first page, the segment before may end. Returns the file's handle, or -1.
+ * Compute the bias of @mapping from @address, an address of code in it. The mapping's start is not
+ * usable, because the previous segment may end in its first page. Returns the file's handle, or -1.
  */
 static int open_mapping(
 	struct pprof_tables *tables, struct pprof_mapping *mapping, uint64_t address)

@@ -26,8 +26,8 @@
 #define LABEL_BYTES 255 /* longest label; longer ones are cut */
 
 /*
- * Kinds of time. If a profile has types for all three, they are read together. Of other profiles
- * one type is read, as CPU.
+ * Kinds of time. If a profile has a sample type for each kind, all three are read. Otherwise one
+ * sample type is read, at index CPU.
  */
 enum {
 	CPU,
@@ -67,18 +67,18 @@ struct pprof_reader {
 	uint64_t weight;   /* of samples on a CPU, or of the one type */
 	uint64_t waits;	   /* weight of samples that wait */
 	uint64_t negative; /* number of samples skipped */
-	/* labels of the previous sample; @thread is its thread */
+	/* labels of the previous sample, and the number of its thread */
 	struct identity last_identity;
 	uint32_t thread;
 	struct stack current, before;
-	/* [N] -> end of the outermost N + 1 locations of the previous stack */
+	/* [N] -> innermost frame of the outermost N + 1 locations of the previous stack */
 	struct leaf *leaves;
 	int64_t values[TIMES]; /* of the current sample */
 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Read the values of a sample and, with wants_stacks, its stack. */
+/* Read the values of a sample and, if reader->wants_stacks is set, its stack. */
 static int read_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	struct protobuf in = message;
@@ -157,7 +157,7 @@ static int add_location(
 	return error;
 }
 
-/* Find the end of the current stack. The outer part that the previous stack has is reused. */
+/* Find the end of the current stack. Reuse the outer frames shared with the previous stack. */
 static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
 {
 	const struct stack here = reader->current, before = reader->before;
@@ -177,7 +177,7 @@ static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf
 	return error;
 }
 
-/* Returns the node of a stack that waits. A synthetic leaf frame is the cause of the wait. */
+/* Returns the node of a stack that waits. A synthetic leaf frame names the cause of the wait. */
 static uint32_t wait_node(struct pprof_reader *reader, const struct leaf *leaf, const char *kind)
 {
 	struct calltree *tree = reader->to.tree;
@@ -249,8 +249,8 @@ static int read_labels(
 }
 
 /*
- * Find or add the thread of @identity in the tree. Returns 0 with its number, or PPROF_UNSET if
- * there is no label of a thread; or -errno with the message filled.
+ * Find the thread of @identity in the tree, or add it. Returns 0 with its number (PPROF_UNSET if no
+ * label names a thread) in *@thread, or -errno with the message filled.
  */
 static int find_thread(
 	struct pprof_reader *reader, const struct identity *identity, uint32_t *thread)
@@ -385,7 +385,7 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 	return -EINVAL;
 }
 
-/* If stacks have one of two kinds of time each, write the name of the kind that is not read. */
+/* If stacks have times of two kinds, write the name of the kind that is not read. */
 static void find_other(const struct pprof_reader *reader, char out[8])
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -470,8 +470,8 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 }
 
 /*
- * Choose the unit of weight. Times that are multiples of the period become numbers of periods;
- * counts of samples get the period's time.
+ * Choose the unit of weight. Times that are multiples of the period are converted to numbers of
+ * periods. If the values are counts of samples, one sample is worth one period.
  */
 static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 {
@@ -674,7 +674,7 @@ static void finish(const struct pprof_reader *reader, struct input_facts *facts)
 	pprof_report_unnamed(tables);
 }
 
-/* Read one type. With @is_other, @facts are those of the first type, whose unit is used. */
+/* Read one sample type. If @is_other is set, @facts has the facts of the type read before. */
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const struct input_request *request, bool is_other, struct input_facts *facts,
 	struct diag_message *message)
@@ -728,7 +728,7 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 	struct input_request other = *request;
 
 	other.sample_type = facts->other_name;
-	/* symbols of its addresses were fetched for the first type */
+	/* symbols of all addresses were already fetched for the first type */
 	other.fetches = false;
 	other.sum = NULL;
 	return read_type(tree, bytes, count, name, &other, true, &same, message);

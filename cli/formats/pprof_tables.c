@@ -128,7 +128,7 @@ static int add_text(struct pprof_tables *tables, struct protobuf text)
 /* More than any field number that read_numbers() is used for. */
 #define NUMBERS 8
 
-/* Store the varints of @message in @numbers[field]. */
+/* Set numbers[N] to the value of varint field N of @message. */
 static int read_numbers(const struct pprof_tables *tables, struct protobuf message,
 	uint64_t numbers[NUMBERS], const char *what)
 {

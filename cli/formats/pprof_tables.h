@@ -27,9 +27,9 @@ struct pprof_mapping {
 	uint64_t id;
 	uint64_t start, limit, offset;
 	uint64_t file, build_id; /* indices of texts */
-	/* handle in tables.symbols; -1: no file has names; or PPROF_NOT_ASKED */
+	/* handle in tables.symbols; -1: there is no file with symbols; or PPROF_NOT_ASKED */
 	int handle;
-	/* @bias is set, and debug information was read */
+	/* open_mapping() was called, so @bias is set */
 	bool is_resolved;
 	uint64_t bias;	  /* address - ELF virtual address */
 	uint64_t unnamed; /* locations that could not be named */
@@ -49,7 +49,7 @@ struct pprof_location {
 	uint64_t mapping; /* id; 0: none */
 	uint64_t address;
 	struct protobuf message;
-	/* index in tables.frames, innermost first; PPROF_UNSET: not named yet */
+	/* index of the innermost frame in tables.frames; PPROF_UNSET: not named yet */
 	uint32_t first_frame;
 	uint32_t frame_count;
 };
@@ -74,7 +74,7 @@ struct pprof_tables {
 	struct pprof_table texts; /* uint32_t: offset in text_bytes */
 	struct pprof_table mappings, functions, locations;
 	struct pprof_table comments; /* uint64_t: index of a text */
-	/* uint32_t: frames of the tree, for all locations named so far */
+	/* items are uint32_t: frame numbers of the tree, for all locations named so far */
 	struct pprof_table frames;
 	struct symbols *symbols; /* NULL until a name is looked up */
 };
@@ -87,9 +87,9 @@ int pprof_append(
 	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes);
 
 /*
- * Read everything except the samples. The caller sets whole, name, request and message and zeroes
- * all else. Returns 0, or -errno with the message filled. Call pprof_tables_release() in both
- * cases.
+ * Read everything except the samples. The caller sets whole, name, request and message and sets all
+ * other fields to 0. Returns 0, or -errno with the message filled. Call pprof_tables_release() in
+ * both cases.
  */
 int pprof_tables_read(struct pprof_tables *tables);
 void pprof_tables_release(struct pprof_tables *tables);

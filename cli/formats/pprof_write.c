@@ -49,11 +49,11 @@ struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
 	struct texts modules; /* index + 1 is the number of the mapping */
-	/* pairs (name, file) of text numbers; numbered like the functions written */
+	/* pairs (name, file) of text numbers; the number of a pair is that of its function */
 	struct pairs functions;
 	/*
-	 * Order of a sample's values: its count (unless all types are times), the time of each
-	 * measure, and waiting and ready time if the first measure has waits.
+	 * The values of a sample are, in this order, its count (unless all types are times), the
+	 * time of each measure, and waiting and ready time if the first measure has waits.
 	 */
 	struct measure measures[2];
 	/* name of the measure that readers show first */
@@ -64,7 +64,7 @@ struct profile_writer {
 	unsigned measure;
 	/* Of @tree: */
 	struct frame_numbers *numbers; /* [frame] */
-	/* pairs (chain that a frame is inlined into, or 0; the frame) */
+	/* chains of inlined frames: pairs (chain of the outer frames, or 0; innermost frame) */
 	struct pairs chains;
 	uint32_t *chain_of; /* [node] -> its chain */
 	/* [chain] -> location, 0 if no sample needs one */
@@ -194,7 +194,7 @@ static uint32_t mapping_of(struct profile_writer *w, const char *module)
 	return number + 1;
 }
 
-/* Returns the module of main(), or else the one in the title. It must be the first mapping. */
+/* Returns the module of main(), or else of the title. pprof expects it as the first mapping. */
 static const char *program_module(const struct profile_writer *w)
 {
 	const char *title = w->options->title ? w->options->title : "";
@@ -222,7 +222,7 @@ static uint32_t hash_pair(const void *pairs, uint32_t number)
 	return lookup_hash(((const uint64_t *)((const struct pairs *)pairs)->items.at)[number - 1]);
 }
 
-/* Find or add (@left, @right). Returns its number, or 0 if *@error is or was set. */
+/* Find or add the pair (@left, @right). Returns its number, or 0 if *@error is or was set. */
 static uint32_t pairs_add(struct pairs *pairs, uint32_t left, uint32_t right, int *error)
 {
 	uint64_t pair = (uint64_t)left << 32 | right;
@@ -304,7 +304,7 @@ static bool is_inlined(const struct calltree *tree, uint32_t node)
 	       calltree_frame_at(tree, at->frame)->kind == CALLTREE_INLINE;
 }
 
-/* Find each node's chain: its frame and those it is inlined into, up to one that is not inlined. */
+/* Find each node's chain: its frame and those it is inlined into, out to the first not inlined. */
 static void find_chains(struct profile_writer *w)
 {
 	for (uint32_t i = 1; i < calltree_nodes(w->tree) && !w->error; i++) {
@@ -330,7 +330,7 @@ static uint32_t put_location(struct profile_writer *w, uint32_t chain)
 	return number;
 }
 
-/* Write the locations that samples need. Chains that only lead to longer chains need none. */
+/* Write the locations that samples need. A chain that only begins a longer chain needs none. */
 static void put_locations(struct profile_writer *w)
 {
 	for (uint32_t i = 1; i < calltree_nodes(w->tree); i++) {
@@ -356,8 +356,9 @@ static int by_node_then_thread(const void *left, const void *right)
 }
 
 /*
- * Fill the values and the wait label of @share. Waits add to no count, because they were not
- * sampled, and neither does the second measure, whose samples cannot be added to the first's.
+ * Fill the values and the wait label of @share. Waits do not add to the count, because they were
+ * not sampled. The second measure does not either: its samples cannot be added to those of the
+ * first.
  */
 static void value_share(const struct profile_writer *w, const struct timeline_share *share,
 	uint64_t values[VALUES_MAX], struct pprof_labels *labels)

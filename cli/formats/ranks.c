@@ -18,7 +18,10 @@
 #define NS_PER_S   1e9
 #define FIRST_ROOM 64
 
-/* Ranks are unusual from FAR standard deviations on; one is MEDIAN_SIGMA median distances. */
+/*
+ * Minimum distance from the median, in standard deviations, that makes a rank unusual. A standard
+ * deviation is estimated as MEDIAN_SIGMA times the median of all ranks' distances.
+ */
 #define FAR	     5.0
 #define MEDIAN_SIGMA 1.4826
 /* Distances below this part of the median are not unusual. */
@@ -316,7 +319,7 @@ static void print_end(const struct ranks *ranks, uint32_t at, char out[RANKS_TEX
 			name, one->status, (double)one->duration_ns / NS_PER_S);
 }
 
-/* Was the rank killed by a signal that launchers send to the others when one has failed? */
+/* Was the rank killed by a signal that launchers send to all ranks when one has failed? */
 static bool was_killed(const struct ranks_one *one)
 {
 	return one->has_ended && (one->signal == SIGTERM || one->signal == SIGKILL);
@@ -357,7 +360,7 @@ static void print_unusual(const struct ranks *ranks, uint32_t at, char out[RANKS
 		seconds(ranks, (double)ranks_work(one)), seconds(ranks, (double)ranks_in_mpi(one)));
 }
 
-/* Print line *@line about the ranks that @is selects; if they have fewer, subtract their number. */
+/* Print line *@line about the ranks that @is selects. If there are fewer lines, subtract them. */
 static bool print_ranks(const struct ranks *ranks, unsigned *line,
 	bool (*is)(const struct ranks_one *),
 	void (*print)(const struct ranks *, uint32_t, char[RANKS_TEXT_BYTES]), const char *more,

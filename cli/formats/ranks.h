@@ -31,11 +31,11 @@ struct ranks_one {
 	uint64_t waits, waits_in_mpi;
 };
 
-/* A function over all ranks. A rank without the function counts as 0. */
+/* Weights of a function over all ranks. A rank without the function counts as 0. */
 struct ranks_function {
 	uint64_t sum, least, most; /* of its total weight per rank */
 	uint64_t self;		   /* over all ranks */
-	/* numbers of these ranks; of equal ranks, the lowest */
+	/* numbers of the ranks with @least and @most; of equal ranks, the lowest */
 	uint32_t least_rank, most_rank;
 	uint32_t ranks; /* ranks that have the function */
 };
@@ -78,7 +78,7 @@ int ranks_node(struct ranks *ranks, const char *name, uint32_t *node);
 /* Add a rank (copied). Returns 0 or -ENOMEM. */
 int ranks_add(struct ranks *ranks, const struct ranks_one *one);
 
-/* Add the weights in @function, of some ranks, for @frame's function. Returns 0 or -ENOMEM. */
+/* Add @function: weights of @frame's function in some of the ranks. Returns 0 or -ENOMEM. */
 int ranks_add_function(struct ranks *ranks, const struct calltree_frame *frame,
 	const struct ranks_function *function);
 

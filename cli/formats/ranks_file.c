@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file is a protocol buffer, so that protoc can read it. Frames and stacks are columns of
- * numbers of equal length. A stack's parent has a smaller number than the stack.
+ * The file is a protocol buffer, so that protoc can read it. Frames are stored as columns (lists of
+ * numbers of equal length), and so are stacks. A stack's parent has a smaller number than the
+ * stack.
  */
 #include "cli/formats/ranks_file.h"
 
@@ -48,7 +49,7 @@ enum {
 
 #define FIRST_ROOM 64
 
-/* FILE_RANKS and FILE_ENDED are within the first bytes: after title, job and node. */
+/* The fields FILE_RANKS and FILE_ENDED are in these first bytes, after title, job and node. */
 #define BEGINNING_BYTES 4096
 
 bool ranks_file_is_name(const char *name)
@@ -166,7 +167,7 @@ static int read_fields(struct reading *reading)
 	return error ? error : more ? damaged(reading, "it is damaged, or not whole") : 0;
 }
 
-/* NUL-terminate a text in place. The byte after it was read already, or is the extra last byte. */
+/* NUL-terminate a text in place. The byte after it was parsed, or is the extra last byte. */
 static const char *end_text(struct protobuf text)
 {
 	if (!text.at)
@@ -363,7 +364,7 @@ int ranks_file_next(const struct ranks_file *file, struct ranks_file_walk *walk,
 		return -EBADMSG;
 	if (more <= 0)
 		return more;
-	/* Only the first distance may be 0 (the empty stack); stacks are not repeated. */
+	/* Only the first distance may be 0 (the empty stack); later it would repeat a stack. */
 	if (distance >= file->stack_count || (!distance && walk->is_begun == 2))
 		return -EBADMSG;
 	walk->is_begun = 2;

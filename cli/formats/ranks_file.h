@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a node: a table of the stacks of all its ranks, and the weights of each rank. The
- * format is in flamerun-ranks(5). A rank is one message that refers to stacks by number, and
- * numbers never change: when a rank is added or written anew, the other ranks' messages are copied.
+ * The profile of a compute node: a table of the stacks of all its ranks (MPI processes), and the
+ * weights of each rank. The format is in flamerun-ranks(5). Each rank is one message that refers to
+ * stacks by number. Numbers never change, so writing one rank copies the messages of the others.
  *
  * Files are untrusted: all numbers are checked, and memory and work are bounded by a multiple of
  * the file's size.

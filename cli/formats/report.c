@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The hottest path ends where less than this part of the weight is left. */
+/* The hottest path ends where less than this percentage of the weight is left. */
 #define PATH_PERCENT 10
 
 /* Indices in report.made. */

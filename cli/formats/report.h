@@ -26,10 +26,10 @@
 /* Version of run.json. */
 #define REPORT_JSON_VERSION 1
 
-/* Limit of run.md, which a language model reads together with other files. */
+/* Maximum size of run.md, which a language model reads together with other files. */
 #define REPORT_MARKDOWN_BYTES 4096u
 
-/* What `flamerun top` asks for; all zero: nothing. */
+/* Settings of `flamerun top` for a report; all zero: the defaults. */
 struct report_request {
 	uint32_t limit; /* rows per table; 0: the format's default */
 	/* functions whose callers and callees are listed */
@@ -45,7 +45,7 @@ struct report {
 	const struct picture_options *picture;
 	const struct report_request *request; /* NULL: for a file of a run */
 	const struct calltree *merged;	      /* coarse tree of all stacks */
-	/* the part of @merged that the picture shows; shares are of its weight */
+	/* the part of @merged that the picture shows; shares are relative to its weight */
 	const struct calltree *drawn;
 	/* ranking of @drawn or, with a request, of the tree in the shape that options ask for */
 	struct ranking ranking;

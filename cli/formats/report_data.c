@@ -81,7 +81,7 @@ static void put_number(struct data_writer *w, const char *name, int64_t number, 
 		fputs("null,\n", w->out);
 }
 
-/* Write the first @limit rows. The caller of a stack's outermost function has the name null. */
+/* Write the first @limit rows. In a list of callers, "no caller" is a row with the name null. */
 static void put_rows(struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_rows *rows, uint32_t limit, const char *indent)
 {

@@ -40,7 +40,7 @@ struct text_writer {
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-/* Returns a character's columns, at least 1, which limits the bytes of a line. */
+/* Returns a character's terminal columns; at least 1, which also limits a line's bytes. */
 static double columns_of(const struct label_measure *measure, uint32_t c)
 {
 	bool is_wide = (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
@@ -113,10 +113,10 @@ static void put_amount(const struct text_writer *w, uint64_t weight)
 /* Columns of self, total and self time. */
 #define ROW_COLUMNS 30
 
-/* Columns for the spread after self and after total. */
+/* Width of the spread's column, which follows the self weight and the total weight. */
 #define SPREAD_COLUMNS 7
 
-/* Are the rows of @ranking functions of several runs? */
+/* Do the rows of @ranking have a spread over several runs? */
 static bool has_spread(const struct text_writer *w, const struct ranking *ranking)
 {
 	const struct spread *spread = w->report->picture->spread;
@@ -308,9 +308,9 @@ static void put_rank_row(const struct text_writer *w, const struct ranking_row *
 }
 
 /*
- * Returns how far the function's maximum is above its mean; 0 if that may be chance. Also 0 for a
- * function with little self weight, as its excess is that of its callees, and for MPI, where ranks
- * wait for others.
+ * Returns how far the function's maximum over the ranks is above its mean; 0 if that may be chance.
+ * Also 0 for a function with little self weight, as its excess is that of its callees, and for
+ * functions of MPI, in which ranks wait for others.
  */
 static double rank_excess(const struct text_writer *w, uint32_t at)
 {
@@ -328,8 +328,8 @@ static double rank_excess(const struct text_writer *w, uint32_t at)
 }
 
 /*
- * Write the functions with the largest excess that are not in the first rows. The work of a single
- * rank is little of the total, but all other ranks may wait for this rank.
+ * Write the functions with the largest rank_excess() that are not in the first rows. The work of a
+ * single rank is little of the total, but all other ranks may wait for this rank.
  */
 static void put_excess_rows(const struct text_writer *w)
 {
@@ -355,7 +355,7 @@ static void put_excess_rows(const struct text_writer *w)
 }
 
 /*
- * Write the functions with most self weight, then those with the largest excess, then MPI
+ * Write the functions with most self weight, then those with the largest rank_excess(), then MPI
  * functions, which have little self weight.
  */
 static void put_rank_rows(const struct text_writer *w)

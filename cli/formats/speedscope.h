@@ -21,8 +21,8 @@
 /*
  * Write options->fine, or @tree if that is NULL; the tree is finished. Only the kinds of time that
  * the picture draws are written: a profile per thread, and one for weight without a thread. A
- * function has the file and line with most of its weight; without a line, its file is the module.
- * Returns 0, -errno of @out, or -ENOMEM.
+ * function has the file and line with most of its weight; if the line is unknown, its file is the
+ * module. Returns 0, -errno of @out, or -ENOMEM.
  */
 int speedscope_write(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);

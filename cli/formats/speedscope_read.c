@@ -209,7 +209,7 @@ static int find_moment(
 	return 0;
 }
 
-/* Add the time up to @moment to the current stack. A sample's weight has at most 32 bits. */
+/* Add the time up to @moment to the current stack, as samples with weights of 32 bits. */
 static void pass(struct scope_reader *reader, uint64_t moment)
 {
 	uint64_t left = moment - reader->moment;
@@ -385,7 +385,7 @@ static int for_profiles(struct scope_reader *reader,
 	return !error && more < 0 ? damaged(reader, profiles.at, "damaged profiles") : error;
 }
 
-/* Find the unit: of the profile that is shown first, or of the last if there are fewer. */
+/* Find the unit of the profile with index reader->active, or of the last if there are fewer. */
 static int find_shown(struct scope_reader *reader, const struct scope_profile *profile)
 {
 	if (reader->number++ <= reader->active)

@@ -71,7 +71,7 @@ static void put_stack(struct scope_writer *w, uint32_t node, uint32_t *path)
 	putc(']', w->out);
 }
 
-/* Returns the end of the shares from @at on that have the stack of @at; *@weight is their sum. */
+/* Returns the end of the shares from @at on with the same stack; *@weight receives their sum. */
 static size_t end_of_stack(const struct timeline *timeline, size_t at, size_t end, uint64_t *weight)
 {
 	uint32_t node = timeline->shares[at].node;
@@ -108,7 +108,7 @@ static void put_profile(
 	fputs("]}", w->out);
 }
 
-/* Write all profiles, or an empty one, as speedscope needs one. Select the heaviest. */
+/* Write all profiles, or an empty one, as speedscope needs one. Select the heaviest for display. */
 static void put_profiles(struct scope_writer *w, uint32_t *path)
 {
 	uint64_t weight, most = 0;
