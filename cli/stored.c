@@ -63,8 +63,8 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Returns how to read @files. For runs, do not request "wait" values, because the file of a run
- * that never waited has none. The trees of other runs have them besides the CPU time anyway.
+ * Returns how to read @files. For several runs, do not select the sample type "wait", because the
+ * file of a run that never waited lacks it. Trees of CPU time contain the waits, too.
  */
 static struct input_request request_of(
 	const struct options *options, const struct stored_files *files)

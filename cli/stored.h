@@ -33,9 +33,9 @@ struct stored_files {
 int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
 	int index, struct stored_files *files, struct diag_message *message);
 
-/* What stored_read() makes. Each member borrows from @options and from the members above it. */
+/* Result of stored_read(). A member borrows from @options and from the members above it. */
 struct stored {
-	struct options options; /* completed by how the file was drawn */
+	struct options options; /* completed from the file */
 	struct input input;
 	struct picture_trees trees, other; /* @other: of input.other; all zero: none */
 	char subtitle[PICTURE_SUBTITLE_BYTES], filters[PICTURE_FILTERS_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Report where the names of a run came from: one row per file, or other kind of code. */
+/* Report which files named the functions of a run: one row per module, or other kind of code. */
 #ifndef CLI_PROFILE_SOURCES_H
 #define CLI_PROFILE_SOURCES_H
 
@@ -27,18 +27,18 @@ struct sources {
 	size_t count, room;
 };
 
-/* Add a row for the file called @name in pictures; none without weight or if out of memory. */
+/* Add a row for the file called @name in pictures, unless it has no weight or memory is short. */
 void sources_add_module(struct sources *sources, const char *name,
 	const struct symbols_origin *origin, const struct sources_share *share);
 
-/* Add the row of code in no file that @pid generated; @map is the file with its names, or "". */
+/* Add a row for code that @pid generated at run time. @map: the file with its names, or "". */
 void sources_add_generated(
 	struct sources *sources, uint32_t pid, const char *map, const struct sources_share *share);
 
-/* Add the row of functions that programs reported by flameprof_stub.h. */
+/* Add a row for functions that programs themselves reported through flameprof_stub.h. */
 void sources_add_reported(struct sources *sources, const struct sources_share *share);
 
-/* Print the rows with -v: those with the most samples first, with an upper limit. */
+/* With -v, print the rows, those with the most samples first. The number of rows is limited. */
 void sources_print(const struct sources *sources);
 
 /* Print the results of debuginfod requests. */

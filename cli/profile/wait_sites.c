@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits with one name and one waiting function are one place, wherever they are in the tree. */
+/* Two waits belong to one wait site if their names and their waiting functions are equal. */
 #include "cli/profile/wait_sites.h"
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #define NAME_MAX_BYTES 65536u
 
 /*
- * Returns the function that waits in @node: the innermost function of a language, which says more
- * than its interpreter's frames; else the innermost one outside of libc and lock functions.
+ * Returns the function that waits in @node: the innermost function of an interpreted or JIT
+ * language; if there is none, the innermost one outside of libc and of lock functions.
  */
 static const char *waiter_of(const struct calltree *tree, uint32_t node)
 {
@@ -46,7 +46,7 @@ struct wait_site wait_site_of(const struct calltree *tree, uint32_t node)
 
 	if (!function)
 		function = "";
-	/* Only a forged file has a leaf without brackets. */
+	/* Leaves of waits have brackets, except in a manipulated file. */
 	if (length < 2 || leaf[0] != '[' || leaf[stem] != ']')
 		return (struct wait_site){leaf, function, kind, "", (int)length, 0, at->self};
 	holder = holders_in_name(leaf, &bytes, &stem);

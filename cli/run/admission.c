@@ -80,7 +80,7 @@ void privilege_read_self(struct privilege_self *self)
 enum privilege_change privilege_decide(
 	const struct privilege_file *file, const struct privilege_self *self)
 {
-	/* S_ISGID without the group's x bit changes no ids: it once meant mandatory locking. */
+	/* S_ISGID without S_IXGRP once meant mandatory locking, and does not change the group. */
 	mode_t set_group = S_ISGID | S_IXGRP;
 
 	if (self->uid != self->euid || self->gid != self->egid)
@@ -95,7 +95,7 @@ enum privilege_change privilege_decide(
 		if (file->cap_permitted && self->uid != 0)
 			return PRIVILEGE_CAPABILITIES;
 	}
-	/* no_new_privs withholds the capabilities, but the effective flag still sets AT_SECURE. */
+	/* no_new_privs withholds file capabilities, but the effective flag still sets AT_SECURE. */
 	if (file->cap_effective && self->uid != 0)
 		return PRIVILEGE_CAPABILITIES;
 	return PRIVILEGE_SAME;
@@ -157,7 +157,9 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	char loader[PATH_MAX] = "", in_words[PATH_MAX + 4] = "";
 	const char *slash;
 
-	/* elf_program_read() has checked the NUL, but the file may have changed since. */
+	/*
+	 * elf_program_read() has checked that a NUL ends the path, but the file may have changed.
+	 */
 	if (pread(image->descriptor, loader, program->loader_bytes, (off_t)program->loader_offset) <
 		0)
 		return -errno;
@@ -196,7 +198,7 @@ static int check_sanitizer(const struct image *image, struct diag_message *messa
 		FACTS(.name = image->name, .other = image->program.sanitizer));
 }
 
-/* If @name runs a program as another user, returns the command, which must precede flamerun. */
+/* If @name is sudo, doas or pkexec, returns its name, which the user can put before flamerun. */
 static const char *prefix_command(const char *name)
 {
 	static const char *const commands[] = {"sudo", "doas", "pkexec"};
@@ -262,7 +264,8 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	if (error)
 		return error;
 	/*
-	 * Do not sample from outside either: AddressSanitizer's leak checker fails under a tracer.
+	 * A tracer is no alternative for a program with AddressSanitizer, because its leak checker
+	 * fails under a tracer.
 	 */
 	*way = ADMISSION_REFUSED;
 	return check_sanitizer(&image, message);

@@ -30,7 +30,7 @@ struct privilege_file {
 	mode_t mode;
 	uid_t owner;
 	gid_t group;
-	/* mounted nosuid: set-id bits and capabilities are ignored */
+	/* the file system is mounted nosuid: set-id bits and capabilities are ignored */
 	bool nosuid;
 	bool cap_effective; /* with the effective flag */
 	bool cap_permitted; /* any permitted capability */
@@ -52,7 +52,7 @@ void privilege_read_self(struct privilege_self *self);
 enum privilege_change privilege_decide(
 	const struct privilege_file *file, const struct privilege_self *self);
 
-/* How a program can be sampled into which the library cannot be loaded. */
+/* How to sample a program if the library cannot be loaded into it. */
 enum admission_way {
 	ADMISSION_REFUSED = 0,
 	ADMISSION_OUTSIDE /* by a tracer: outside.h */

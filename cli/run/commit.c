@@ -2,7 +2,7 @@
 /*
  * Lock and write the file of a node. The lock is on the file itself (flock(2)), so the kernel
  * releases it when the process that holds it dies. Writers replace the file by a rename, so after
- * locking check that the locked file still has the name.
+ * locking, check that the path still leads to the locked file.
  */
 #include "cli/run/commit.h"
 
@@ -88,7 +88,10 @@ static int name_file(struct commit *commit, struct diag_message *message)
 
 /* ---- reading the file ------------------------------------------------------------------------ */
 
-/* Add @file's stacks to @tree with equal numbers. Returns 0, or -EBADMSG if one occurs twice. */
+/*
+ * Add @file's frames and stacks to the empty @tree, where they must get the same numbers as in
+ * @file. Returns 0, or -EBADMSG if one occurs twice.
+ */
 static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 {
 	for (uint32_t i = 0; i < file->frame_count; i++) {
@@ -105,9 +108,9 @@ static int rebuild_tree(struct calltree *tree, const struct ranks_file *file)
 }
 
 /*
- * Is @file from an earlier job? Not all launchers name jobs, so the answer is also yes if @file
- * says that this rank has ended, but this is the rank's first commit. From a file of this job, drop
- * ranks whose number is not below the job's size.
+ * Is @file from an earlier job? It is if it has another job name or, because not all launchers name
+ * jobs, if it says that this rank has ended although the rank has committed nothing yet. If @file
+ * is from this job, drop its ranks whose number is not below the job's size.
  */
 static bool is_earlier(const struct commit *commit, struct ranks_file *file)
 {
@@ -228,7 +231,7 @@ static bool all_ended(const struct commit *commit, const struct ranks_file *othe
 	return is;
 }
 
-/* Write the file again with this rank's part replaced. The caller holds the lock. */
+/* Rewrite the file: replace this rank's part, copy the other parts. The caller has the lock. */
 static int put_locked(struct commit *commit, const struct calltree *tree, uint64_t period_ns,
 	struct diag_message *message)
 {
@@ -382,7 +385,7 @@ static uint64_t count_ended(const struct commit *commit)
 	return ended;
 }
 
-/* Several ranks may find that all have ended. Only one of them gets the lock of the folder. */
+/* Several ranks may see that all have ended. Only one can lock the folder, and is the last one. */
 bool commit_is_last(struct commit *commit)
 {
 	if (!commit->was_last || !commit->job_rank->size ||

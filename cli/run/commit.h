@@ -29,13 +29,13 @@ int commit_open(struct commit **out, const char *folder, const struct job_rank *
 	const char *title, struct diag_message *message);
 void commit_free(struct commit *commit); /* NULL is fine */
 
-/* Set how the rank ended. Without a call the rank has exited with status 0. */
+/* Set how the rank ended. If this is not called, the rank has exited with status 0. */
 void commit_set_end(struct commit *commit, int wait_status);
 
 /*
- * Replace this rank's previous commit by @tree (finished, not merged; borrowed). Its weights are
- * periods of @period_ns. @is_end: this is the rank's last commit. Returns 0, or -errno with
- * @message filled; after an error the previous commit is still in the file.
+ * Replace this rank's previous commit by @tree (finished, not merged; borrowed). A weight of 1 in
+ * @tree stands for @period_ns ns. @is_end: this is the rank's last commit. Returns 0, or -errno
+ * with @message filled; after an error the previous commit is still in the file.
  */
 int commit_put(struct commit *commit, const struct calltree *tree, uint64_t period_ns,
 	uint64_t duration_ns, bool is_end, struct diag_message *message);

@@ -19,8 +19,8 @@
 #include "libprof/profile/profile.h"
 
 /*
- * ms for which one wait lasts, and number of waits. The collector reads the arena within ms, but on
- * a machine without a free CPU it needs longer.
+ * Wait for the collector at most WAIT_TRIES times WAIT_MS ms. It reads the arena within a few ms,
+ * but needs longer on a machine without a free CPU.
  */
 #define WAIT_MS	   1000
 #define WAIT_TRIES 20
@@ -40,9 +40,9 @@ struct gather {
 };
 
 /*
- * Start a tracing process for programs without the library. If starting fails, such programs are
- * not sampled. Start none for the test clock, because the tracer uses another clock, and none for
- * start_paused, because such programs cannot ask for sampling.
+ * Start a tracing process for programs without the library. If this fails, those programs are not
+ * sampled. Start none for the test clock, because the tracer uses another clock, and none for
+ * start_paused, because programs without the library cannot ask for sampling.
  */
 static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {
@@ -259,7 +259,7 @@ int gather_sync(struct gather *gather)
 	return error;
 }
 
-/* Returns the CPU time of process images while sampled: the total if only the tracer samples. */
+/* Returns the CPU time that all images used while sampled. For a tracer this is the total. */
 static uint64_t seen_ns(struct flameprof_profile *profile)
 {
 	uint64_t ns = 0;
@@ -273,7 +273,7 @@ static uint64_t seen_ns(struct flameprof_profile *profile)
 	return ns;
 }
 
-/* Returns how to count CPU time that was used before sampling of an image could begin. */
+/* Returns how to account for CPU time that an image used before it could be sampled. */
 static enum accounting_start start_of(const struct wire_arena *arena)
 {
 	if (arena->clock_hz)
@@ -304,7 +304,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	error = gather_read(gather);
 	if (gather->events)
 		counts->kernel_unseen = perf_events_unseen(gather->events);
-	/* Compare first: programs of the run can write any value to the arena's counters. */
+	/* Compare before subtracting: programs of the run can write any value to these counters. */
 	if (counts->delivered > counts->overruns)
 		counts->handler_ns +=
 			(counts->delivered - counts->overruns) * gather->event_cost_ns;

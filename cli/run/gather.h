@@ -55,7 +55,7 @@ void gather_free(struct gather *gather); /* NULL is fine */
  */
 const char *gather_environment(const struct gather *gather);
 
-/* Returns the tracing process, which programs may have to allow (PR_SET_PTRACER), or -1. */
+/* Returns the tracing process's pid, which programs may have to allow (PR_SET_PTRACER), or -1. */
 pid_t gather_tracer(const struct gather *gather);
 
 /* Attach the tracing process to @pid as outside_attach() does. */
@@ -80,7 +80,7 @@ bool gather_connected(const struct gather *gather);
  */
 unsigned gather_count_live(const struct gather *gather);
 
-/* Have all processes of the tracer ended? Always false if there is a collector. */
+/* Have all processes that the tracer samples ended? Always false if there is a collector. */
 bool gather_has_ended(const struct gather *gather);
 
 /*
@@ -93,18 +93,18 @@ int gather_finish(struct gather *gather, const struct accounting_child *child);
 /* Returns the profile; borrowed. */
 struct flameprof_profile *gather_profile(struct gather *gather);
 
-/* Returns the open files of modules, borrowed; NULL if memory was short. */
+/* Returns the files of modules that are held open; borrowed. NULL if memory was short. */
 const struct held_files *gather_held(const struct gather *gather);
 /* Do perf events signal the threads of processes with the library? */
 bool gather_has_events(const struct gather *gather);
 
-/* Does a tracer sample all processes? If false, it samples at most those without the library. */
+/* Does a tracer sample all processes? If not, a tracer may sample processes without the library. */
 bool gather_is_outside(const struct gather *gather);
 
 /* Returns the facts that the pipes reported in addition to samples; borrowed. */
 const struct pipe_reader_state *gather_state(const struct gather *gather);
 
-/* Returns PIPE_READER_REFUSALS reasons why programs could not be sampled from outside; borrowed. */
+/* Returns an array of PIPE_READER_REFUSALS reasons why programs were not sampled; borrowed. */
 const struct pipe_reader_refusal *gather_refusals(const struct gather *gather);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find a rank in the environment. If one launcher started another, the inner one comes first in the
- * list. For example, mpirun in a Slurm allocation starts its daemons by srun, and the ranks inherit
- * the daemons' variables of srun.
+ * Find a rank in the environment. If one launcher started another, the inner launcher's variables
+ * must be tried first. For example, mpirun in a Slurm allocation starts its daemons by srun, and
+ * the ranks inherit the daemons' variables of srun.
  */
 #include "cli/run/job_rank.h"
 
@@ -70,7 +70,7 @@ static void name_job(struct job_rank *job_rank, const char *variable)
 			step ? step : "");
 }
 
-/* Returns Slurm's number of tasks, or 0 if its variables are the launcher's, not this rank's. */
+/* Returns Slurm's number of tasks, or 0 if Slurm's variables are those of the rank's launcher. */
 static uint32_t slurm_size(uint32_t rank)
 {
 	uint32_t task, size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Start the program: environment, fork, exec and the report of exec's error. Then watch it. */
+/* Start a program (environment, fork, exec, report of exec's error), and watch its process. */
 #include "cli/run/launch.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static bool is_listed(const char *list, const char *library)
 	return false;
 }
 
-/* Append @library to @old: a runtime of AddressSanitizer in @old must be loaded first. */
+/* Append @library to @old, because an AddressSanitizer runtime in @old must be loaded first. */
 static char *preload_entry(const char *library, const char *old)
 {
 	char *entry = NULL;
@@ -99,7 +99,7 @@ void launch_environment_free(char **environment)
 	free(environment);
 }
 
-/* Returns "sh file argument...", for text without "#!" as in execvp(); owned. NULL: no memory. */
+/* Returns the owned command "sh @file argument...", for a script without "#!"; NULL: no memory. */
 static char **shell_arguments(const char *file, char *const *argv)
 {
 	size_t count = 0;
@@ -117,7 +117,7 @@ static char **shell_arguments(const char *file, char *const *argv)
 	return made;
 }
 
-/* In the child: report that it runs, then wait for the parent's permission to exec, or end. */
+/* In the child: report to the parent, and wait until it permits the exec. Exit if it does not. */
 static void await_admission(int gate)
 {
 	char word = 0;
@@ -214,7 +214,7 @@ static int start_child(pid_t *child, const struct launch_request *request, char 
 	*child = fork();
 	if (!*child) {
 		close(gate[0]);
-		/* fails without the Yama module; only Yama requires it */
+		/* needed if the Yama module restricts ptrace; fails harmlessly without Yama */
 		if (request->tracer > 0)
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
@@ -317,12 +317,12 @@ static void sleep_until_event(const struct watch *watch, int patience)
 		{.fd = watch->live ? live_descriptor(watch->live) : -1, .events = POLLIN},
 	};
 
-	/* After EINTR continue as for an event, because all sources are read anyway. */
+	/* Do not handle EINTR, because all sources are read after any return of poll(). */
 	poll(files, 3, patience);
 	signals_drain();
 }
 
-/* Read a stop or continuation of the child. Returns its si_code (CLD_...), or 0 if none came. */
+/* Read a stop or continuation of the child. Returns its si_code (CLD_...), or 0: no change. */
 static int read_change(pid_t child, int kinds, int *stop_signal)
 {
 	siginfo_t info = {0};
@@ -335,9 +335,9 @@ static int read_change(pid_t child, int kinds, int *stop_signal)
 
 /*
  * If job control stopped the child in flamerun's process group, stop flamerun, too, because the
- * shell waits for flamerun to stop. Do so after the child has stopped, not at the terminal's
- * SIGTSTP, so that the child has time to restore its screen. If only flamerun is continued,
- * continue the child.
+ * shell waits for flamerun to stop. Wait until the child has stopped, instead of stopping at the
+ * terminal's SIGTSTP, so that the child has time to restore its screen. If only flamerun is
+ * continued, continue the child.
  */
 static void stop_with_child(pid_t child, int stop_signal)
 {
@@ -410,8 +410,8 @@ static uint64_t timeval_ns(struct timeval time)
 
 /*
  * If the child has ended, reap it. Read its CPU clock before reaping, because wait4() returns the
- * sum with its children's time. Stop forwarding signals before reaping, because the pid may be used
- * anew afterwards.
+ * sum of its own and its children's time. Stop forwarding signals before reaping, because the pid
+ * may be used anew afterwards.
  */
 static bool reap_program(struct watch *watch)
 {

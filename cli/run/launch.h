@@ -37,7 +37,7 @@ struct launch_request {
 /*
  * Start the program. Call signals_block() before and signals_unblock() afterwards. Returns 0 and
  * the pid in *@child when exec has succeeded. Otherwise returns the exit status for the error, 125
- * to 127, with @message filled; no process is left then.
+ * to 127, with @message filled; no child is left.
  */
 int launch(pid_t *child, const struct launch_request *request, struct diag_message *message);
 

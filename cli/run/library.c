@@ -16,7 +16,7 @@
 #define SPLITS_PRELOAD " :$"
 #define LINK_FOLDER    "flamerun.XXXXXX"
 
-/* The link for LD_PRELOAD and its folder. Read by library_abandon() in signal handlers. */
+/* Symbolic link for LD_PRELOAD, and its folder, for library_abandon() in a signal handler. */
 static char link_folder[PATH_MAX];
 static char link_path[PATH_MAX + sizeof(NAME)];
 static volatile sig_atomic_t link_exists;

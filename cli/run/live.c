@@ -24,17 +24,17 @@
 #define TITLE_BYTES 160
 #define COPY_BYTES  65536
 
-/* Weights of a function, by name. */
+/* A function's name, and its weights. */
 struct counted {
 	char *name; /* owned */
 	uint64_t self, total;
 };
 
-/* The weights of all functions and threads at one time. All zero at the beginning. */
+/* The weights that all functions and threads had at @time_ns. All zero at the beginning. */
 struct count {
 	struct counted *functions; /* sorted by name */
 	uint32_t function_count;
-	/* weight of each thread, by its number in the profile */
+	/* [number of the thread in the profile]: weight of the thread */
 	uint64_t *threads;
 	uint32_t thread_count;
 	uint64_t weight, thread_weight;
@@ -48,7 +48,7 @@ struct live {
 	int input, output; /* replacements of the terminal; -1: none */
 	/* bytes of the file `output` that are already on the terminal */
 	off_t put;
-	/* copy of stderr, put back with the terminal; -1: none */
+	/* copy of stderr, which is restored together with the terminal; -1: none */
 	int messages;
 	uint64_t due_ns, notice_ns;
 	char notice[DIAG_TEXT_BYTES];

@@ -38,7 +38,7 @@ int live_descriptor(const struct live *live);
 /* ms between calls of live_update() if no key is pressed. */
 #define LIVE_TICK_MS 50
 
-/* Handle keys, and update if due. Returns true if sampling of running processes is to end. */
+/* Handle keys, and update the display if due. Returns true to end sampling running processes. */
 bool live_update(struct live *live);
 
 /*

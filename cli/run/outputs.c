@@ -53,9 +53,7 @@ static int create_unnamed(const struct followed *target)
 	return -1;
 }
 
-/*
- * Give the file @unnamed the name @name. -1: create an empty file. Returns a descriptor or -errno.
- */
+/* Name the file @unnamed @name; if @unnamed is -1, create it. Returns a descriptor or -errno. */
 static int give_name(int unnamed, int folder, const char *name)
 {
 	char link[32];
@@ -138,7 +136,7 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 	return error;
 }
 
-/* Copy the mode of the file to be replaced, and its owner if permitted. */
+/* Give the new file the mode of the file that it replaces, and the same owner if permitted. */
 static void copy_mode_and_owner(int descriptor, const struct followed *target)
 {
 	struct stat old, new;
@@ -179,9 +177,9 @@ static int overwrite_target(int from, const struct followed *target)
 }
 
 /*
- * Write @target's new content. outputs_write() describes modes. If a rename cannot replace @target,
- * overwrite it, after the content is complete. Returns 0, -FOLLOW_ANOTHERS or -errno. After an
- * error @target is unchanged, unless overwriting failed.
+ * Replace @target by a file with new content; outputs.h says which mode the file gets. If a rename
+ * cannot replace @target, overwrite @target when the content is complete. Returns 0,
+ * -FOLLOW_ANOTHERS or -errno. After an error @target is unchanged, unless overwriting failed.
  */
 static int replace_target(const struct followed *target, outputs_writer writer, void *context)
 {
@@ -353,7 +351,7 @@ static bool has_folder(const char *path)
 	return bytes < (int)sizeof(folder) && !access(folder, F_OK);
 }
 
-/* Fill @message. Returns @error, which may be -FOLLOW_ANOTHERS, as an errno. */
+/* Fill @message. Returns @error, or -EACCES for -FOLLOW_ANOTHERS, which is no errno. */
 static int fail_output(const struct output *output, int error, struct diag_message *message)
 {
 	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
@@ -439,7 +437,7 @@ bool outputs_is_file(const struct outputs *outputs, unsigned index)
 
 static int write_in_place(const struct output *output, outputs_writer writer, void *context)
 {
-	/* Truncate only regular files. If stdout is shared with other writers, append to it. */
+	/* Truncate only files opened by path; an inherited descriptor may have other writers. */
 	if (output->is_file && ftruncate(output->in_place, 0))
 		return -errno;
 	return outputs_fill(output->in_place, writer, context);

@@ -23,14 +23,14 @@ struct outputs;
 /*
  * Check that each of the @count @paths (strings borrowed until outputs_free()) can be written.
  * Symbolic links are followed: the link stays, and its target is replaced. A path that is not a
- * regular file (a FIFO, /dev/null, /dev/fd/N) is opened now and later written directly. So is a
- * writable file in a folder that is not writable. Returns 0 with an owned object in *@out, or
+ * regular file (a FIFO, /dev/null, /dev/fd/N), or is a writable file in a folder that is not
+ * writable, is opened now and later written directly. Returns 0 with an owned object in *@out, or
  * -errno with @message filled.
  */
 int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 	struct diag_message *message);
 
-/* Write output @index to @path (borrowed) instead, which has the same folder. */
+/* Change the path of output @index to @path (borrowed), which is in the same folder. */
 void outputs_rename(struct outputs *outputs, unsigned index, const char *path);
 
 /* Is output @index, once it is written, a regular file? */

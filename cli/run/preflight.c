@@ -2,7 +2,7 @@
 /*
  * Search for a program as execvp() does, without executing it (source: exec(3), glibc's
  * posix/execvpe.c). If a command cannot be run, guess what the user meant.
- * tests/e2e/test_first_day.py types mistakes of beginners.
+ * tests/e2e/test_first_day.py has typical mistakes of beginners.
  */
 #include "cli/run/preflight.h"
 
@@ -28,7 +28,7 @@
 struct executable {
 	/* descriptor of the folder to which names are relative */
 	int directory;
-	/* at the end: the ELF file that runs, or the file that caused the error */
+	/* finally the ELF file that the kernel runs, or the file that caused the error */
 	char file[PATH_MAX];
 	char first[FIRST_BYTES + 1]; /* the file's first bytes */
 };
@@ -216,7 +216,7 @@ static int check_admission(
 
 /* ---- guesses of what was meant --------------------------------------------------------------- */
 
-/* Limit of names that are compared, because a folder of PATH may be on a network. */
+/* Limit of names in folders of PATH that are compared, because a folder may be on a network. */
 #define NAMES_MAX 50000
 
 /* Bytes. Do not guess for a shorter word: it is more likely an alias ("ll" does not mean "llc"). */
@@ -277,7 +277,9 @@ static bool advise(
 	return true;
 }
 
-/* If the word names a file, add a hint to @message. Returns true if a hint explains the error. */
+/*
+ * If the command names a file, add a hint to @message. Returns true if a hint explains the error.
+ */
 static bool advise_file(const struct preflight_request *request, struct diag_message *message)
 {
 	const char *program = request->program;
@@ -379,10 +381,9 @@ static bool advise_nearest(const struct preflight_request *request, struct diag_
 }
 
 /*
- * Set the hint of @message, which has a text, to a command that would have worked. Set no hint if
- * there is no guess. The word may be meant for a shell, for env or for an interpreter, or be
- * mistyped. The most certain guess comes first. @error is the reason why the program cannot be run.
- * Reads folders of PATH.
+ * Set the hint of @message to a command that would have worked, or leave it if there is no guess.
+ * The program's name may be mistyped, or meant for a shell, env or an interpreter. The most certain
+ * guess comes first. @error is the reason why the program cannot be run. Reads folders of PATH.
  */
 static void add_advice(
 	const struct preflight_request *request, int error, struct diag_message *message)
@@ -399,7 +400,8 @@ static void add_advice(
 		(strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
 		return;
 	/*
-	 * Suggest -i only for bash and zsh. Other shells do not read aliases for a single command.
+	 * Suggest -i, with which a shell reads aliases, only for bash and zsh. Other shells do not
+	 * read aliases for a single command.
 	 */
 	if (shell && (!strcmp(shell, "/bash") || !strcmp(shell, "/zsh")))
 		advise(message, EXPLAIN_ALIAS, word, shell + 1);

@@ -124,7 +124,9 @@ static int name_result(struct result *result, const struct results *results, con
 	struct diag_message *message)
 {
 	if (store_address_is(result->pattern)) {
-		/* outputs.h gets a name, too, although no file is written for a store. */
+		/*
+		 * No file is written for a store, but outputs_open() needs a path for each output.
+		 */
 		strcpy(result->name, "/dev/null");
 		return store_push_new(&result->store, result->pattern, message);
 	}
@@ -194,7 +196,7 @@ void results_name_child(struct results *results, pid_t child)
 
 		if (!pattern_has_child(result->pattern))
 			continue;
-		/* Besides the pid, values are those of the start. If this fails, keep the name. */
+		/* Insert the pid; other values are from the start. On errors the name stays. */
 		pattern_fill(result->name, result->pattern, &results->values, NULL);
 		outputs_rename(results->outputs, i, result->name);
 	}
@@ -304,7 +306,7 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 
 struct command {
 	char *words[WORDS_MAX + 2]; /* NULL at the end */
-	/* the bytes that the words point to; owned */
+	/* copy of the command, into which the words point; owned */
 	char *text;
 	char *with_path;	    /* the word that had "%s"; owned, or NULL */
 };
@@ -315,7 +317,7 @@ static void command_release(struct command *command)
 	free(command->with_path);
 }
 
-/* Replace the first "%s" of all words, if it is in *@word, by @path. Returns 0 or -ENOMEM. */
+/* If *@word has the first "%s" of the command, replace it by @path. Returns 0 or -ENOMEM. */
 static int fill_word(struct command *command, char **word, const char *path)
 {
 	char *gap = strstr(*word, "%s");
@@ -361,7 +363,7 @@ static void exec_detached(const struct command *command, int report)
 	signals_restore();
 	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
 		dup2(null, i);
-	/* Close descriptors that flamerun inherited open, because a browser may run for days. */
+	/* Close other descriptors on exec, because a browser may keep them open for days. */
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	execvp(command->words[0], command->words);
 	error = errno;
@@ -446,7 +448,7 @@ int opener_start(const char *path, struct diag_message *message)
 	char absolute[PATH_MAX];
 	int error = -ENOENT;
 
-	/* An opener cannot mistake an absolute path for an option. */
+	/* Use an absolute path, which an opener cannot mistake for an option. */
 	if (!realpath(path, absolute))
 		return diag_fail(message, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (list != browsers && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))

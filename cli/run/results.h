@@ -51,9 +51,9 @@ struct results_written {
 
 /*
  * Fill the names of options->outputs (@options is finished; borrowed) and check that they can be
- * written. "-" is standard output. @has_child: a program will run. As it shares standard output,
- * "-" is refused, and "%p" is filled later by results_name_child(). Returns 0 with an owned object
- * in *@out, or -errno with @message filled.
+ * written. "-" is standard output. If @has_child, a program will run: "-" is refused, because the
+ * program uses standard output, and results_name_child() fills "%p" later. Returns 0 with an owned
+ * object in *@out, or -errno with @message filled.
  */
 int results_open(struct results **out, const struct options *options, bool has_child,
 	struct diag_message *message);
@@ -63,8 +63,8 @@ void results_free(struct results *results); /* NULL is fine */
 void results_name_child(struct results *results, pid_t child);
 
 /*
- * Set whether the next results are preliminary, because the run continues. Stores do not get such
- * results, so that they receive each run once, at its end.
+ * Set whether the next results are preliminary, because the run continues. They are not sent to
+ * stores, so that a store receives each run once, at its end.
  */
 void results_are_so_far(struct results *results, bool is_so_far);
 
@@ -78,7 +78,7 @@ void results_write(struct results *results, const struct calltree *tree,
 /*
  * Save the stacks of a run whose output could not be written, because the run may have taken hours.
  * Write @tree (finished), described by @picture, as a pprof profile to a new file
- * "flamerun-XXXXXX.pb.gz" in $TMPDIR; if that fails in /tmp, /var/tmp, or /dev/shm, which is
+ * "flamerun-XXXXXX.pb.gz" in $TMPDIR. If that fails, try /tmp, /var/tmp and /dev/shm, which is
  * memory. pprof is the smallest format that contains waits, lines, threads and virtual machines.
  * Returns 0 with the file's name in @path, or -errno with @message filled and no file left.
  */

@@ -38,8 +38,8 @@
 
 /*
  * ns. A rank commits its stacks first after COMMIT_FIRST_NS. It commits again when its run time has
- * doubled or COMMIT_MOST_NS have passed. So if the node dies, at most that much is lost, and the
- * addresses of a long run are not named too often.
+ * doubled or COMMIT_MOST_NS have passed. So if the node dies, only the time since the last commit
+ * is lost, and a long run does not look up symbols too often.
  */
 #define COMMIT_FIRST_NS 10000000000u
 #define COMMIT_MOST_NS	300000000000u
@@ -61,7 +61,7 @@ struct run {
 	struct run_graph so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
-	/* CLOCK_MONOTONIC times at which watching is interrupted; 0: none */
+	/* CLOCK_MONOTONIC ns at which watching stops, or stops for a commit; 0: none */
 	uint64_t deadline_ns, commit_ns;
 	time_t started_wall_s;
 	bool drawn;
@@ -128,7 +128,7 @@ static void check_memory(struct preflight *program, const char *name, uint32_t r
 		(unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* Open the rank's commit. If no launcher started flamerun, print that this is the only rank. */
+/* Begin to write a rank's profile. Without a launcher, print that this is the only rank. */
 static int open_commit(struct run *run, struct diag_message *message)
 {
 	job_rank_find(&run->job_rank);
@@ -175,8 +175,8 @@ static int prepare_run(struct run *run, struct diag_message *message)
 
 /*
  * Keep the program's file open to read names from it, because the file may be replaced before the
- * picture is drawn, for example by the next build. If the limit of open files is low, do not,
- * because the run needs them.
+ * picture is drawn, for example by the next build. Do not keep it open if the limit of open files
+ * is low, because the run needs descriptors.
  */
 static void hold_program(struct run *run)
 {

@@ -106,7 +106,7 @@ static const char *empty_text(
 	return is_machine ? NONE_REPORTED : ALL_IDLE;
 }
 
-/* Returns true to draw the virtual machines' tree: if selected, or the only one with samples. */
+/* Draw the time that virtual machines reported? Yes if selected, or if only it has samples. */
 static bool draws_machine(const struct options *options, const struct run_graph_tree *clock,
 	const struct run_graph_tree *machine)
 {
@@ -123,7 +123,7 @@ static void report_run(const struct run_graph *run_graph, const struct summary *
 		report_unconnected(run_graph->program);
 }
 
-/* Append to the notes how exact times are. Release the returned bytes after drawing. */
+/* Append to the picture's notes how exact times are. Release the returned bytes after drawing. */
 static struct bytes add_notes(
 	struct picture_options *picture, const struct flameprof_profile *profile)
 {
@@ -145,8 +145,8 @@ static struct bytes add_notes(
 }
 
 /*
- * Write the results and print the summary for one kind of time. pprof profiles contain the other
- * kind, too. Returns how many outputs failed.
+ * Write results and the summary for CPU time or for the time of virtual machines. pprof profiles
+ * contain both. Returns how many outputs failed.
  */
 static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 	const struct run_graph_tree *clock, const struct run_graph_tree *machine)
@@ -275,7 +275,7 @@ void run_graph_tree_release(struct run_graph_tree *tree)
 	calltree_free(tree->tree);
 }
 
-/* Commit @tree. If the last commit fails, save the stacks in another file. */
+/* Commit @tree (commit.h). If the rank's last commit fails, save the stacks in another file. */
 static void commit(const struct run_graph *run_graph, const struct calltree *tree, bool is_so_far)
 {
 	struct diag_message message = {0};

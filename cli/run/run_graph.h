@@ -35,7 +35,7 @@ struct run_graph {
 	struct results *results;
 	char *const *words; /* command line; ends with NULL */
 	const char *program;	  /* name for messages */
-	/* path by which its file can be read even if replaced, or NULL */
+	/* path by which the program's file can be read even if it was replaced, or NULL */
 	const char *held_program;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
@@ -43,9 +43,9 @@ struct run_graph {
 	/* the program runs while the picture is drawn */
 	bool still_runs;
 	bool is_stopped; /* attached processes never ran */
-	/* true: a command of several runs finishes the outputs */
+	/* true: one of several runs; the command that made them finishes the outputs */
 	bool is_part;
-	/* to write the rank's part of its node's file; NULL: no rank */
+	/* writes the profile of this rank of a parallel job; NULL: not a rank */
 	struct commit *commit;
 };
 

@@ -21,7 +21,10 @@ struct sampling_clock {
 /* Returns the values of --clock. NULL ends the list. */
 const char *const *sampling_clock_names(void);
 
-/* Return the values of --signal (NULL ends the list), and a value's signal; @name NULL: default. */
+/*
+ * Return the values of --signal; NULL ends the list. sampling_signal_number() returns the number of
+ * the signal @name, or of the default signal if @name is NULL.
+ */
 const char *const *sampling_signal_names(void);
 int sampling_signal_number(const char *name);
 

@@ -38,7 +38,7 @@ static sigset_t inherited_mask;
 /* Shared with the handler. Non-zero values of `child` are written while all signals are blocked. */
 static volatile sig_atomic_t phase;
 static volatile pid_t child;
-/* set by SIGCONT; signals_suspend() clears it first */
+/* set by SIGCONT; signals_suspend() clears this flag before it stops flamerun */
 static volatile sig_atomic_t continued;
 /* a process sent SIGCONT: forward it */
 static volatile sig_atomic_t continue_came;
@@ -94,9 +94,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 }
 
 /*
- * The first real-time signals belong to libc: its sigaction() rejects them, and it catches one of
- * them when flamerun starts a thread. A parent may have ignored them, so save and restore this by
- * system calls.
+ * The first two real-time signals belong to libc: its sigaction() rejects them, and libc catches
+ * one of them when flamerun starts a thread. The parent may have set them to be ignored, so save
+ * and restore that by direct system calls.
  */
 #define LIBC_SIGNAL 32
 #define LIBC_SIGNALS 2
@@ -191,7 +191,7 @@ void signals_block(void)
 	for (int signal = 1; signal < NSIG; signal++) {
 		if (!is_fatal(signal) || sigismember(&pending, signal) != 1)
 			continue;
-		/* The signal kills flamerun here, unless it was ignored at the start. */
+		/* The pending signal now ends flamerun, unless it was ignored at the start. */
 		signals_unblock();
 		sigprocmask(SIG_BLOCK, &all, NULL);
 	}

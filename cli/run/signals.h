@@ -53,7 +53,7 @@ void signals_restore(void);
 /* From now on forward signals to @child. */
 void signals_forward_to(pid_t child);
 
-/* Without a child: after the next INT, TERM, HUP or QUIT signals_end_requested() returns true. */
+/* If there is no child: note the next INT, TERM, HUP or QUIT for signals_end_requested(). */
 void signals_watch_end(void);
 bool signals_end_requested(void);
 

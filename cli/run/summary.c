@@ -34,7 +34,7 @@
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
-/* By default a run without an error prints at most this many lines, if losses leave room. */
+/* By default a run without an error prints at most this many lines, unless losses need more. */
 #define LINES	    8
 #define HOTTEST_MIN 3
 #define HOTTEST_MAX 5
@@ -44,7 +44,7 @@
 #define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
-/* If more than this share of the CPU time is in no known process, some programs were not seen. */
+/* If unknown processes used more than this share of the CPU time, report unseen programs. */
 #define UNSEEN_SHARE 0.1
 
 /* A run mostly waited if its CPU time is a smaller share of its elapsed time than this. */
@@ -101,7 +101,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 }
 
-/* Print the time that virtual machines reported. It is elapsed time, so not in the balance. */
+/* Print the time that virtual machines reported. It is elapsed time, so the balance omits it. */
 static void print_machines(const struct summary *summary)
 {
 	uint64_t vm = summary->profile->vm_weight;
@@ -264,7 +264,7 @@ static void add_losses(struct losses *losses, const struct profile_totals *total
 			percent(counts->paused, due));
 		losses_add(losses, line, NULL);
 	}
-	/* Deferred weight that no later sample includes is in counts->credited. */
+	/* Do not add deferred weight: a later sample or counts->credited includes it. */
 	if (percent(counts->throttled, due) >= 1)
 		losses_explain(losses, EXPLAIN_DEFERRED,
 			FACTS(.percent = percent(counts->throttled, due)));
@@ -336,8 +336,9 @@ static void print_drawn(const struct summary *summary)
 }
 
 /*
- * Is @frame a function of a language, not native code? By default the self time of such a function
- * includes native code that it calls. --native shows that code separately.
+ * Is @frame a function of an interpreted or JIT-compiled language, not native code? By default the
+ * self time of such a function includes native code that it calls. --native shows that code
+ * separately.
  */
 static bool is_of_language(const struct calltree_frame *frame)
 {
@@ -384,7 +385,9 @@ void summary_print_hottest(const struct calltree *tree, const struct spread *spr
 	ranking_release(&ranking);
 }
 
-/* Add the weight of samples with code of a replaced file on their stack, and the file's name. */
+/*
+ * Report the weight of samples that have code of a replaced file on their stack, and name the file.
+ */
 static void add_replaced(struct losses *losses, const struct calltree *tree)
 {
 	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
@@ -410,7 +413,7 @@ static void add_replaced(struct losses *losses, const struct calltree *tree)
 	free(is_inside);
 }
 
-/* Returns the self weight of functions without a name that functions of a language called. */
+/* Returns the self weight of unnamed functions below functions of interpreted or JIT languages. */
 static uint64_t unnamed_below_languages(const struct calltree *tree)
 {
 	bool *is_below = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_below));
@@ -454,7 +457,7 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 
 /* ---- CPU time without samples ---------------------------------------------------------------- */
 
-/* Smaller shares are not reported: of all CPU time, or, for a reason, of the unsampled time. */
+/* Report unsampled time from this share of CPU time, and a cause from this share of that time. */
 #define REPORTED_SHARE 0.1
 /* Samples needed to report unsampled time: without a known reason, and with one. */
 #define UNEXPLAINED_OF 100
@@ -473,7 +476,7 @@ struct reasons {
 	const char *hint;
 };
 
-/* Is EXPLAIN_HIGHER_HZ above the run's rate, and does it give @samples in @cpu_ns? */
+/* Would the rate EXPLAIN_HIGHER_HZ exceed the run's rate, and give @samples in @cpu_ns? */
 static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
 {
 	return profile_rate_hz(summary->profile) < EXPLAIN_HIGHER_HZ &&
@@ -481,8 +484,8 @@ static bool would_show(const struct summary *summary, double cpu_ns, unsigned sa
 }
 
 /*
- * Returns text about CPU time in system calls, during which threads without timers are not stopped
- * for samples. "" if there were no such threads.
+ * Returns a text about threads that the tracer must stop to sample them, because it does not stop
+ * them in system calls. "" if there are no such threads.
  */
 static const char *in_calls(const struct summary *summary)
 {
@@ -518,7 +521,7 @@ static void add_reason(
 		reasons->hint = unsampled_causes[cause].hint;
 }
 
-/* Can @cause end the samples of a thread that already had samples? */
+/* Can @cause end the samples of a thread that had samples before? */
 static bool is_of_signals(int cause)
 {
 	return cause >= WIRE_UNSAMPLED_BLOCKED && cause <= WIRE_UNSAMPLED_TURNS;
@@ -527,8 +530,8 @@ static bool is_of_signals(int cause)
 /*
  * Add the causes that explain at least a tenth of @s seconds; none if together they explain less
  * than half. Limit their sum to @s, because programs of the run can report any number. @is_box: the
- * time is on no stack, so all causes are possible; otherwise only causes that end a thread's
- * samples.
+ * time is in no stack, so all causes are possible. Otherwise only causes that end a thread's
+ * samples are possible.
  */
 static void find_reasons(
 	struct reasons *reasons, const struct summary *summary, double s, bool is_box)
@@ -548,7 +551,9 @@ static void find_reasons(
 		*reasons = (struct reasons){.s = 0};
 }
 
-/* Returns the seconds of CPU time that no known process used; 0 if another loss explains them. */
+/*
+ * Returns the seconds of CPU time that unknown processes used; 0 if a reported loss explains them.
+ */
 static double unseen_s(const struct summary *summary, const struct accounting *books)
 {
 	const struct wire_counters *counts = &profile_totals(summary->profile)->counts;
@@ -584,9 +589,9 @@ static bool add_unsampled_outside(
 }
 
 /*
- * Add which share of the CPU time has no samples: it is shown as [unsampled], on threads' last
- * stacks, or nowhere. Add it if it is at least a tenth, and its reasons if they explain half of it.
- * Returns true if reasons were added.
+ * Add to @losses how much of the CPU time has no samples, if it is at least a tenth, and the
+ * reasons if they explain half of it. The picture shows this time as [unsampled] or adds it to
+ * threads' last stacks, or does not contain it. Returns true if reasons were added.
  */
 static bool add_unsampled(
 	struct losses *losses, const struct summary *summary, const struct accounting *books)
@@ -643,7 +648,7 @@ static void print_idle(
 			FACTS(.other = ms, .seconds = (double)summary->duration_ns / NS_PER_S));
 }
 
-/* Print that the sampling signal killed the program, which got it only because of flamerun. */
+/* Print that the program was killed by the sampling signal, which it got because of flamerun. */
 static void print_killed(uint32_t signal)
 {
 	explain_print(EXPLAIN_KILLED, FACTS(.n = signal, .name = strsignal((int)signal)));
@@ -695,7 +700,7 @@ static void print_cost(const struct summary *summary)
 	const struct wire_counters *counts = &totals->counts;
 	double spent = percent(counts->handler_ns, totals->cpu_ns);
 
-	/* handler_ns is 0 if no thread had enough samples to measure its handler. */
+	/* handler_ns is 0 if no thread had enough samples to time its signal handler. */
 	if (!summary->is_outside && counts->handler_ns) {
 		if (spent > COSTLY_PERCENT)
 			explain_print(summary->has_events ? EXPLAIN_COSTLY_EVENTS : EXPLAIN_COSTLY,
@@ -717,7 +722,7 @@ static void print_cost(const struct summary *summary)
 			plural(counts->fallbacks, "stack", "stacks"));
 }
 
-/* Print that sampling may have interrupted system calls, if this kernel's timers can. */
+/* On kernels whose timers interrupt system calls, print that sampling may have done so. */
 static void print_harm(const struct summary *summary)
 {
 	if (!summary->is_outside && !summary->is_test_clock && kernel_config_breaks_off_calls())

@@ -18,7 +18,7 @@ struct pipe_reader_refusal;
 struct summary {
 	struct flameprof_profile *profile;
 	/* The trees are finished, and neither grouped nor reversed. */
-	/* CPU time, and waits if they are drawn; filtered */
+	/* tree of CPU time, and of waits if they are drawn; after filters */
 	const struct calltree *tree;
 	/* the picture's tree before filters, with waits */
 	const struct calltree *whole;
@@ -28,10 +28,10 @@ struct summary {
 	bool shows_machines; /* the picture draws "vm" time */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* elapsed time of the run */
-	/* true: samples count elapsed time, so there is no balance */
+	/* true: samples count elapsed time, so they are not compared with CPU time */
 	int is_test_clock;
 	bool is_attached;     /* attached to running processes */
-	bool is_stopped;      /* the attached processes were stopped all the time */
+	bool is_stopped;      /* attached processes never ran */
 	bool is_outside;      /* a tracer sampled all processes */
 	bool has_events;      /* perf events signalled threads */
 	/* native functions of interpreters are drawn */
@@ -47,18 +47,18 @@ void summary_print(const struct summary *summary);
 #define SUMMARY_UNNAMED 20.0
 
 /*
- * Print the causes of missing samples, for one run or for the sum of several. @refusals:
- * PIPE_READER_REFUSALS reasons why programs could not be sampled from outside.
+ * Print the causes of missing samples, for one run or for the sum of several. @refusals: an array
+ * of PIPE_READER_REFUSALS reasons why programs could not be sampled from outside.
  */
 void summary_print_losses(
 	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals);
 
 /*
  * Print the hottest functions of @tree (finished). Unless @shows_native, the self time of a
- * language's function includes native code that the function calls. If @spread is not NULL, print
- * for each function how much the runs differ, and do not include native code, because differences
- * are known for single functions only. @lines_before: number of lines already printed about the
- * run; more lines leave room for fewer functions.
+ * function of an interpreted or JIT language includes native code that the function calls. If
+ * @spread is not NULL, print for each function how much the runs differ, and do not include native
+ * code, because differences are known for single functions only. @lines_before: number of lines
+ * already printed about the run; more lines leave room for fewer functions.
  */
 void summary_print_hottest(const struct calltree *tree, const struct spread *spread,
 	bool shows_native, unsigned lines_before);
@@ -68,7 +68,7 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size);
 
 #define SUMMARY_TIMES_BYTES 128
 
-/* Write to @out how exact times are if there were too many samples to keep each time; else "". */
+/* If there were too many samples to keep the time of each, write to @out what is known; else "". */
 void summary_times(const struct flameprof_profile *profile, char *out, size_t size);
 
 #endif

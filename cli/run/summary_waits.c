@@ -22,17 +22,17 @@
 /* number of threads that get a line */
 #define BOOKS 20
 
-/* The sum may differ by this share, or by two periods per thread, whichever is larger. */
+/* Times may differ from a lifetime by the larger of this share and two periods per thread. */
 #define BALANCE_SHARE 0.01
 
-/* If a smaller percentage of the wanted reads of threads' states was done, print how many. */
+/* If a smaller percentage of the planned reads of threads' states was done, print the number. */
 #define THINNED_PERCENT	 90
 #define WAIT_READS_PER_S 20
 
 /* Parts below this percentage of the time are not printed. */
 #define SMALL_PERCENT 5
 
-/* A second holder of locks is not printed below this percentage of the waits. */
+/* Do not print a second holder of locks if it caused a smaller percentage of the waits. */
 #define HOLDER_PERCENT 1
 
 struct book {
@@ -63,7 +63,7 @@ static void add_book(struct book *to, const struct book *book)
 	to->paused_ns += book->paused_ns;
 }
 
-/* Returns an owned array: a book for each thread's life, then the sum of all. NULL: no memory. */
+/* Returns an owned array: the times of each thread's life, then their sum. NULL: no memory. */
 static struct book *make_books(const struct summary_waits *summary)
 {
 	const struct flameprof_profile *profile = summary->profile;
@@ -194,7 +194,7 @@ static struct wait_site *find_locks(const struct calltree *tree, size_t *count)
 	return places;
 }
 
-/* Write "cache_fill 65 %, unknown 35 %", the holders in the @count @places, to @line. */
+/* Write the holders in @places to @line, as "cache_fill 65 %, unknown 35 %". */
 static void describe_holders(struct wait_site *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
@@ -230,7 +230,7 @@ static void print_lock_table(struct wait_site *places, size_t count, double peri
 	}
 }
 
-/* Append "SEPARATORcache_fill held them for 2.10 s", about the holder of @place. */
+/* Append @separator and a text about the holder at @place: "cache_fill held them for 2.10 s". */
 static void append_holder(char *line, size_t bytes, const char *separator,
 	const struct wait_site *place, double period_s)
 {

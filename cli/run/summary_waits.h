@@ -15,7 +15,7 @@
 struct summary_waits {
 	const struct flameprof_profile *profile;
 	const struct pipe_reader_state *state;
-	/* waits and CPU time; one frame per function */
+	/* tree of waits and CPU time, with one frame per function */
 	const struct calltree *tree;
 	bool shows_waits;	     /* the picture draws waits */
 	bool has_viewer;	     /* a written picture can show waits */

@@ -154,7 +154,7 @@ struct module_weight {
 	"java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer " \
 	"names what it compiles"
 
-/* How to make a runtime write perf maps. `module` is the beginning of its module's name. */
+/* How to make a runtime write perf maps. `module` is the beginning of its file's name. */
 static const struct {
 	const char *module, *remedy;
 } runtimes[] = {
@@ -228,7 +228,7 @@ static const char *runtime_remedy(const struct calltree *tree)
 		for (size_t k = 0; k < sizeof(runtimes) / sizeof(runtimes[0]); k++) {
 			size_t bytes = strlen(runtimes[k].module);
 
-			/* "libjvm.so", "libnode.so.108", not "nodejs-helper" */
+			/* Match "libjvm.so" and "libnode.so.108", but not "nodejs-helper". */
 			if (!strncmp(module, runtimes[k].module, bytes) &&
 				(!module[bytes] || strchr(".-", module[bytes])))
 				return runtimes[k].remedy;
@@ -237,7 +237,7 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-/* Returns a path of the file that pictures call @module, if possible an existing one; or NULL. */
+/* Returns the path of a module with the base name @module, preferably an existing file; or NULL. */
 static const char *path_of(const struct names *names, const char *module)
 {
 	const char *gone = NULL;
@@ -301,8 +301,8 @@ void unnamed_code_find(
 #define SEARCH_BYTES 65536
 
 /*
- * Where to find the version of a runtime: after the text `mark` in a file, otherwise in the name of
- * the runtime's module, after one of `files`.
+ * How to find the version of a runtime: it follows the text `mark` in a file or, if `mark` is NULL
+ * or not found, one of `files` in the name of the runtime's module.
  */
 static const struct reader {
 	const char *kind, *label;
@@ -362,7 +362,7 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 			at += strlen(mark);
 			copy_version(out, at, (size_t)(end - at));
 		}
-		/* Keep the block's end, which may be the beginning of a mark and its version. */
+		/* Keep the end of the block: a mark may begin there and end in the next block. */
 		kept = kept + bytes < MARK_BYTES ? kept + bytes : MARK_BYTES;
 		memmove(block, end - kept, kept);
 	}
@@ -370,7 +370,7 @@ static void search_version(char out[VERSION_TEXT], const char *path, const char 
 		fclose(in);
 }
 
-/* Find the version of the module at @path. "" if @reader is for other modules, or if unknown. */
+/* Find the version of the runtime module at @path. "" if unknown, or not of @reader's runtime. */
 static void module_version(char out[VERSION_TEXT], const struct reader *reader, const char *path)
 {
 	const char *name = base_name(path);
@@ -411,7 +411,7 @@ void unnamed_code_runtime(
 	for (uint32_t i = 0; i < names->module_count; i++) {
 		module_version(other, reader, names_string(names, names_module(names, i)->path));
 		if (version[0] && other[0] && strcmp(version, other)) {
-			/* With two versions it is unknown which of them could not be read. */
+			/* If two versions ran, it is unknown which could not be read. */
 			version[0] = '\0';
 			break;
 		}

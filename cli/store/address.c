@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse the address of a store. Each part is checked, because parts of it are used in queries. */
+/* Parse the address of a store. Check each part, because queries contain parts of the address. */
 #include "cli/store/address.h"
 
 #include <errno.h>

@@ -34,7 +34,7 @@ static int open_file(
 			       ? -ENOENT
 			       : diag_fail(message, -errno, "cannot read '%s': %s", path,
 					 strerror(errno));
-	/* systemd's file belongs to root; the ACL for this user appears as group permission. */
+	/* systemd's file belongs to root. Its mode shows this user's ACL entry as group bits. */
 	if (fstat(descriptor, &status) || !S_ISREG(status.st_mode) || status.st_mode & S_IRWXO ||
 		(status.st_uid != geteuid() && status.st_uid) ||
 		(status.st_uid == geteuid() && status.st_mode & S_IRWXG)) {
@@ -61,7 +61,7 @@ int credentials_find(
 						    : name && *name ? name
 								    : NULL,
 		.password = password && *password ? password : NULL};
-	/* If a password had no user, libcurl would send an empty user name. */
+	/* A password needs a user, because libcurl would otherwise send an empty user name. */
 	if (credentials->password && !credentials->user)
 		credentials->user = "default";
 	for (size_t i = 0; !credentials->password && error == -ENOENT &&

@@ -2,8 +2,8 @@
 /*
  * Read profiles from stores. First this file chooses which attempts (push.h) count, because
  * profiles are few. Then each server adds up the weights of its attempts by stack, and sends all
- * stacks and frames of the days of these attempts. Servers do not know of each other, so that
- * servers can be added without settings. Their sums are added up here.
+ * stacks and frames of the days of these attempts. This file adds up the sums of all servers. No
+ * server needs settings about other servers, so servers can be added at any time.
  *
  * Only weights of one run (a host) and one sampling period can be added; such weights form a group.
  * If there are few groups, a server computes a sum for each. If there are many, it sends the weight
@@ -30,7 +30,7 @@
 #define GROUPS_SUMMED 4u
 #define ADDRESSES_MAX 64u
 
-/* Indices of the queries to one server. There is a WEIGHTS query for each group that it sums. */
+/* Indices of the queries to one server. Each group that the server sums has one WEIGHTS query. */
 enum {
 	STACKS,
 	FRAMES,
@@ -43,11 +43,11 @@ struct group {
 	uint64_t period_ns;
 };
 
-/* What one server is asked for: weights of stored pushes ("attempts"), which it may add up. */
+/* What one server is asked for. An attempt is one stored push of a profile. */
 struct asking {
-	/* attempts to ask for; of [group] if servers compute sums */
+	/* attempts to ask for: given[group] if servers compute sums, otherwise given[0] */
 	struct bytes given[GROUPS_SUMMED];
-	/* struct server_attempt; empty if servers compute sums */
+	/* array of struct server_attempt; empty if servers compute sums */
 	struct bytes attempts;
 	struct server_weights weights[GROUPS_SUMMED];
 	unsigned first_day, last_day;
@@ -138,7 +138,7 @@ static struct bytes put_where(const struct asking *asking)
 	return where;
 }
 
-/* Write the queries for server @number. Without selected profiles it gets none. */
+/* Write the queries for server @number. A server without selected profiles gets no queries. */
 static void ask_server(const struct reading *reading, uint32_t number,
 	struct store_request requests[QUESTIONS], struct asking *asking)
 {
@@ -181,7 +181,7 @@ static void ask_server(const struct reading *reading, uint32_t number,
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Add a server's stacks to the tree. Keep its weights for server_sums_add(). */
+/* Add a server's stacks to the tree, and its weights to reading->sums for server_sums_add(). */
 static int add_answers(struct reading *reading, uint32_t number, struct asking *asking,
 	const struct store_request *requests)
 {
@@ -210,7 +210,7 @@ static int add_answers(struct reading *reading, uint32_t number, struct asking *
 	return error;
 }
 
-/* Read the servers @first to @end - 1, which belong to one address. */
+/* Read the servers @first to @end - 1, which are all servers of one address. */
 static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 {
 	unsigned count = end - first;
@@ -249,7 +249,7 @@ static int read_servers(struct reading *reading, uint32_t first, uint32_t end)
 
 /* ---- runs and groups ------------------------------------------------------------------------- */
 
-/* Number the hosts of each side as its runs, in the order of their first profiles. */
+/* Give each host of a side a run number, in the order of the hosts' first profiles. */
 static void number_runs(struct reading *reading, unsigned runs[2])
 {
 	struct picks *picks = &reading->picks;
@@ -404,7 +404,7 @@ static void check_weight(const struct reading *reading)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns the index of an equal server: both sides of a comparison are often in one store. */
+/* Returns the index of the server with equal host, database and user, or the number of servers. */
 static uint32_t find_same(
 	const struct reading *reading, const struct store_address *address, unsigned host)
 {

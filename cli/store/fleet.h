@@ -4,8 +4,8 @@
  * become a call tree. A profile may have several attempts (push.h) on any servers. Only the attempt
  * that was committed first counts.
  *
- * Answers are untrusted. A hash of no stack or frame, a circle of hashes, a number that was not
- * requested, and a truncated answer are errors. Context: one thread.
+ * Answers are untrusted. Each of these is an error: a hash for which there is no stack or frame, a
+ * circle of parents, a number that was not requested, a truncated answer. Context: one thread.
  */
 #ifndef CLI_STORE_FLEET_H
 #define CLI_STORE_FLEET_H
@@ -31,9 +31,9 @@ int fleet_read(struct calltree *tree, const char *address, struct input_facts *f
 	struct diag_message *message);
 
 /*
- * Read @count @addresses. The first @old_count are for the old version, the others for the new one.
- * Each host is a run. The thread of a sample is the number of its run, first the old version's
- * runs. Returns as fleet_read() does.
+ * Read @count @addresses for a comparison. The first @old_count are the old version, the others the
+ * new one. Each host is a run, numbered from 0, the old version's first. This number is the thread
+ * of the host's samples. Returns as fleet_read() does.
  */
 int fleet_read_sides(struct fleet *fleet, struct calltree *tree, const char *const *addresses,
 	unsigned count, unsigned old_count, struct input_facts *facts,

@@ -80,7 +80,7 @@ void store_requests_release(struct store_request *requests, unsigned count)
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* Load libcurl. Never unload it, because it cannot end everything that it has started. */
+/* Load libcurl. Never unload it, because it cannot end all that it started in this process. */
 static int load(struct library *curl, struct diag_message *message)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);

@@ -29,8 +29,8 @@ struct store_request {
 	const struct bytes *in; /* rows of an INSERT; borrowed, or NULL */
 	struct store_given given;
 	/*
-	 * Result: 0; -EAGAIN: may succeed later; -ENOENT: no such table; -EACCES, -EFBIG, -EPROTO:
-	 * permanent failure; -ENOMEM.
+	 * Result: 0; -EAGAIN: a later request may succeed; -ENOENT: no such table; -EACCES, -EFBIG,
+	 * -EPROTO: permanent failure; -ENOMEM.
 	 */
 	int error;
 	char why[256];	     /* the error in words, "" if there is none */

@@ -73,7 +73,7 @@ static void read_frame(const struct named_frames *frames, uint32_t index, struct
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* If @frame has no name, returns its build-id and sets *@address; otherwise returns NULL. */
+/* If @frame has no name, returns its module's build-id and sets *@address; otherwise NULL. */
 static const char *address_of(const struct store_frame *frame, uint64_t *address)
 {
 	const char *plus = strrchr(frame->name, '+');
@@ -92,7 +92,7 @@ static int compare_symbols(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Sort symbols by start. Those of several build-ids may overlap, so find_symbol() checks the id. */
+/* Sort symbols by start. Symbols of two build-ids may overlap, so find_symbol() checks the id. */
 static int index_symbols(struct named_frames *frames)
 {
 	struct rows rows = rows_of(&frames->symbols);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keep the frames of one server. Frames without a name get one by build-id and address, from
- * symbols that were pushed to the store. Context: one thread.
+ * Hold the frames that one server of a store sent. Frames without a name get one by build-id and
+ * address, from symbols that were pushed to the store. Context: one thread.
  */
 #ifndef CLI_STORE_NAMED_FRAMES_H
 #define CLI_STORE_NAMED_FRAMES_H
@@ -14,7 +14,9 @@
 /* Table `symbols` has a row for each page (1 << STORE_PAGE_BITS bytes) that a function touches. */
 #define STORE_PAGE_BITS 12
 
-/* All zero is empty. `offsets`, `tree_frames` and `is_used` are arrays, indexed like `hashes`. */
+/*
+ * Zeroed when empty. The arrays `offsets`, `tree_frames` and `is_used` are indexed like `hashes`.
+ */
 struct named_frames {
 	struct hashes hashes;
 	struct bytes offsets; /* size_t: offset of row */
@@ -30,10 +32,10 @@ struct named_frames {
 int named_frames_index(struct named_frames *frames, const struct bytes *rows);
 void named_frames_release(struct named_frames *frames);
 
-/* Mark the frame with @hash as used. Do nothing if there is none. */
+/* Make named_frames_ask() ask for the name of the frame with @hash. Ignore an unknown hash. */
 void named_frames_use(struct named_frames *frames, uint64_t hash);
 
-/* Ask @server for the names of used frames. Returns 0, or -errno with @message filled. */
+/* Ask @server for the requested names. Returns 0, or -errno with @message filled. */
 int named_frames_ask(struct named_frames *frames, const struct store_server *server,
 	struct diag_message *message);
 

@@ -93,7 +93,7 @@ int store_output_make(struct store_profile *profile, const struct calltree *tree
 	}
 	if (!profile->start_s && picture->created_s > 0 && picture->created_s <= UINT32_MAX)
 		profile->start_s = picture->created_s;
-	/* Identify first, without @start_s, so that equal files get the same id at any time. */
+	/* Set the id before @start_s is used, so that equal files get the same id at any time. */
 	if (bytes)
 		store_profile_identify(profile, bytes);
 	if (!profile->start_s)

@@ -17,7 +17,7 @@
 
 #define PICKS_MAX (1u << 23)
 
-/* A server of an address, for one side of a comparison. Pointers are borrowed. */
+/* A server to ask for profiles, for one side of a comparison. Pointers are borrowed. */
 struct store_server {
 	const struct store_address *address;
 	struct store_http *http;
@@ -29,7 +29,7 @@ struct store_server {
 /* A committed attempt to store a profile. */
 struct pick {
 	uint64_t id[2];
-	/* index in the list, see same_as */
+	/* index in the list of servers; picks_choose() replaces it by same_as */
 	uint32_t server;
 	uint32_t attempt, committed_s, start_s;
 	uint32_t service, host, title; /* indices of texts */

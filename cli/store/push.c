@@ -29,7 +29,7 @@
 #define TRIES	       6
 /* ns before the second try. The pause doubles for each further try. */
 #define BACKOFF_NS     200000000ULL
-/* bytes of the hash, with which a row of a frame begins */
+/* bytes of the hash in a frame's row, of a stack's row, of a weight's row */
 #define FRAME_HEAD     8u
 #define STACK_BYTES    24u
 #define WEIGHT_BYTES   16u
@@ -84,7 +84,7 @@ static void put_head(struct bytes *rows, const struct batch *batch)
 	rows_put_text(rows, batch->service);
 }
 
-/* Append @hash to @list and @unknown, unless it is in @known or in @unknown. */
+/* If @hash is neither in @known nor in @unknown, append it to @list and @unknown. */
 static int list_new(
 	struct hashes *unknown, const struct hashes *known, struct bytes *list, uint64_t hash)
 {
@@ -395,7 +395,7 @@ static void note_sent(struct sending *sending)
 	struct batch *batch = sending->batch;
 	uint32_t index;
 
-	/* If memory is short, the next batch asks the server for these hashes again. */
+	/* Remember what the server has. If memory is short, the next batch asks again. */
 	for (uint32_t i = 0; i < sending->new_frames.count; i++)
 		if (hashes_add(&batch->frames, hashes_at(&sending->new_frames, i), &index))
 			break;
@@ -476,7 +476,7 @@ static int send_batch(struct store_push *push, struct batch *batch, struct diag_
 			wait_before(attempt);
 		*message = (struct diag_message){{0}, {0}};
 		error = try_batch(push, batch, message);
-		/* Create missing tables. They may be lost if the server was killed. */
+		/* Create missing tables. The server may have lost them when it was killed. */
 		if (error == -ENOENT) {
 			error = store_tables_make(push->http, &push->address, batch->host, message);
 			if (!error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write and read rows in ClickHouse's format RowBinary, which has no separators: numbers are
- * little-endian, and texts follow their length in LEB128. Also sets of the 64-bit hashes in rows.
- * Context: one thread.
+ * little-endian, and texts follow their length in LEB128. This file also has sets of the 64-bit
+ * hashes in rows. Context: one thread.
  */
 #ifndef CLI_STORE_ROWS_H
 #define CLI_STORE_ROWS_H
@@ -17,7 +17,7 @@
 /* Bytes of the longest text. A longer text is cut when written, and an error when read. */
 #define ROWS_TEXT_BYTES 4096u
 
-/* Append the low @bytes of @value, or a text after its length. */
+/* rows_put_uint() appends the low @bytes of @value; rows_put_text() a length and the text. */
 void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes);
 void rows_put_text(struct bytes *rows, const char *text);
 

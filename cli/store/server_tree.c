@@ -107,7 +107,7 @@ int server_tree_index(
 
 /*
  * Find or make the node of @stack in @tree. Returns 0; -ENOENT if an ancestor or a frame is
- * missing; or -EPROTO.
+ * missing; or -EPROTO if the stack is too deep.
  */
 static int place_stack(
 	struct server_tree *server, struct calltree *tree, uint64_t stack, uint32_t *node)
@@ -132,11 +132,11 @@ static int place_stack(
 /* ---- weights --------------------------------------------------------------------------------- */
 
 #define ATTEMPT_SHIFT 32 /* position of the attempt in a UInt64 */
-/* attempt >> BUCKET_SHIFT is the index of a bucket */
+/* An attempt number shifted right by BUCKET_SHIFT is the index of its bucket. */
 #define BUCKET_SHIFT  16
 #define BUCKETS	      ((UINT32_MAX >> BUCKET_SHIFT) + 1)
 
-/* A row of weights: the node of its stack, and its array of numbers. */
+/* A row of a server's answer: the tree node of the row's stack, and the row's weights. */
 struct part {
 	uint32_t node;
 	bool is_unknown;
@@ -202,7 +202,7 @@ struct adding {
 	unsigned count;
 };
 
-/* Returns the index of the first element whose attempt is at least @attempt. */
+/* Returns the index of the first element of weights->attempts that is at least @attempt. */
 static uint32_t find_attempt(const struct server_weights *weights, uint32_t attempt)
 {
 	uint32_t low = weights->buckets[attempt >> BUCKET_SHIFT];
@@ -233,7 +233,7 @@ static int add_to_unit(struct adding *adding, uint32_t unit, uint64_t weight, bo
 		       : 0;
 }
 
-/* Add @weight to each unit with @attempt: both sides of a comparison may have the attempt. */
+/* Add @weight to each unit of @attempt; two if both sides of a comparison select the profile. */
 static int add_of_attempt(
 	struct adding *adding, const struct part *part, uint32_t attempt, uint32_t weight)
 {

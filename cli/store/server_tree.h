@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the weights, stacks and frames from one server a part of a call tree. Answers are checked:
- * each stack must lead to the root within SERVER_DEPTH_MAX steps, so circles are refused. Context:
- * one thread.
+ * Add the weights, stacks and frames that one server sent to a call tree. Answers are checked: each
+ * stack must lead to the root within SERVER_DEPTH_MAX steps, so circles are refused. Context: one
+ * thread.
  */
 #ifndef CLI_STORE_SERVER_TREE_H
 #define CLI_STORE_SERVER_TREE_H
@@ -21,11 +21,11 @@ struct server_tree {
 	struct hashes hashes;	      /* of stacks */
 	struct bytes parents, frames; /* uint64_t, indexed like @hashes */
 	struct named_frames named;
-	/* Owned. The tree's node by a stack's index; UINT32_MAX: none yet. */
+	/* Owned. node[index of a stack]: node of the call tree; UINT32_MAX: none yet. */
 	uint32_t *node;
 	/* Owned. Scratch space for SERVER_DEPTH_MAX indices. */
 	uint32_t *path;
-	/* false: @node only marks used stacks; true: it has nodes of the tree */
+	/* false: @node only marks stacks with weights; true: @node has indices of tree nodes */
 	bool has_names;
 };
 
@@ -36,13 +36,13 @@ struct server_tree {
 int server_tree_index(
 	struct server_tree *server, const struct bytes *stacks, const struct bytes *frames);
 
-/* A unit: the run of a group of weights, and the scale of its weights. */
+/* A unit is a set of weights that can be added: of one run, and with one sampling period. */
 struct server_unit {
 	uint32_t run;
 	uint64_t factor; /* of each weight */
 };
 
-/* An attempt that was requested, and the index of its unit. */
+/* The number of an attempt that was requested, and the index of the attempt's unit. */
 struct server_attempt {
 	uint32_t attempt, unit;
 };
@@ -57,22 +57,22 @@ struct server_weights {
 	uint32_t unit;
 	const struct server_attempt *attempts; /* sorted; NULL: none */
 	size_t attempt_count;
-	/* owned; [upper bits of an attempt]: number of attempts with lower upper bits */
+	/* owned; buckets[i]: number of attempts whose upper 16 bits are less than i */
 	uint32_t *buckets;
 };
 
-/* Mark the frames of all stacks in @weights as used. */
+/* Call named_frames_use() for all frames on the stacks in @weights. */
 void server_tree_use(struct server_tree *server, const struct server_weights *weights);
 
 /*
- * Weights of all servers, collected before they are added to the tree. To begin, set @units
- * (borrowed) and @unit_count, and everything else to zero. All weights' indices of units must be
- * below @unit_count.
+ * This struct collects the weights of all servers before they are added to the tree. To begin, set
+ * @units (borrowed) and @unit_count, and everything else to zero. Each index of a unit must be less
+ * than @unit_count.
  */
 struct server_sums {
 	const struct server_unit *units;
 	unsigned unit_count;
-	/* true: also add a sample of its run per weight */
+	/* true: for each weight also add a sample, whose thread is the number of the run */
 	bool has_runs;
 	struct bytes parts; /* struct part; private */
 	uint64_t weight;    /* sum of all weights, before scaling */

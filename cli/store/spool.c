@@ -193,8 +193,8 @@ static int visit_file(
 		error = profile.spooled ? visit(&profile, context) : -ENOMEM;
 	} else if (error != -ENOENT && error != -ENOMEM) {
 		/*
-		 * Rename a damaged file, so that it is not read again. If missing, another push
-		 * sent it.
+		 * Rename a damaged file, so that it is not read again. If the file is gone, another
+		 * process has sent it.
 		 */
 		snprintf(aside, sizeof(aside), "%s" DAMAGED, path);
 		if (!rename(path, aside))

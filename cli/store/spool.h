@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keep profiles until a store can receive them, one file each, in $XDG_STATE_HOME/flamerun/spool
- * (default
- * /.local/state; without HOME /var/lib/flamerun/spool). Only this user can read them. If the spool
- * exceeds SPOOL_BYTES_MAX, the oldest files are removed. Context: one thread; several processes may
- * use one spool.
+ * (default ~/.local/state; without HOME /var/lib/flamerun/spool). Only this user can read them. If
+ * the spool exceeds SPOOL_BYTES_MAX, the oldest files are removed. Context: one thread; several
+ * processes may use one spool.
  */
 #ifndef CLI_STORE_SPOOL_H
 #define CLI_STORE_SPOOL_H

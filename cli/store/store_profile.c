@@ -68,8 +68,8 @@ static void put_node(struct store_profile *profile, const struct calltree *tree,
 		rows_put_uint(&profile->stacks, parts[1], 8);
 	}
 	/*
-	 * Split weights into 32 bits per row, because server_tree.h needs the upper half for
-	 * attempts.
+	 * Write a weight of 2^32 or more as several rows, because a server returns an attempt
+	 * number and a weight in one UInt64, with 32 bits for each (struct server_weights).
 	 */
 	for (uint64_t left = node->self, part; left; left -= part) {
 		part = left < UINT32_MAX ? left : UINT32_MAX;

@@ -55,7 +55,7 @@ void store_profile_release(struct store_profile *profile);
 void store_profile_identify(struct store_profile *profile, const struct bytes *bytes);
 void store_profile_identify_run(struct store_profile *profile);
 
-/* Returns the day since the epoch. The tables are partitioned by it. */
+/* Returns the profile's day, counted from the epoch. The tables are partitioned by day. */
 uint16_t store_profile_day(const struct store_profile *profile);
 
 /*
@@ -65,7 +65,7 @@ uint16_t store_profile_day(const struct store_profile *profile);
 void store_profile_write(const struct store_profile *profile, struct bytes *out);
 int store_profile_read(struct store_profile *profile, const struct bytes *in);
 
-/* A frame, read by store_frame_read() from @rows, which are untrusted. Its hash is not checked. */
+/* A frame that store_frame_read() read from untrusted @rows. The hash was not checked. */
 struct store_frame {
 	uint64_t hash;
 	uint8_t kind;

@@ -85,7 +85,7 @@ static int read_symbols(const char *path, char build_id[ELF_FILE_ID_TEXT], struc
 	return *count ? rows->error : diag_fail(message, -ENOENT, "'%s' has no symbols", path);
 }
 
-/* Returns 1 if the last row of a push exists, 0 if not (and makes missing tables), or -errno. */
+/* Returns 1 if the symbols of @build_id were pushed, 0 if not, or -errno. Makes missing tables. */
 static int is_there(
 	struct store_push *push, unsigned host, const char *build_id, struct diag_message *message)
 {

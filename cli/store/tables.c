@@ -3,9 +3,9 @@
  * Create tables in the SQL of ClickHouse 18.16, which has no codecs, no LowCardinality and no TTL.
  *
  * Weights are sorted by stack, because the rows of a stack in thousands of profiles are then
- * neighbours and need a quarter of the space of sorting by profile. An attempt has only 32 bits,
- * because it is most of a row and does not compress. The table `attempts` ensures that it is
- * unique. All tables but `symbols` are partitioned by day, so that a day can be dropped.
+ * neighbours and need a quarter of the space of sorting by profile. An attempt number has only 32
+ * bits, because it is most of a row and does not compress. The table `attempts` ensures that each
+ * number is unique. All tables but `symbols` are partitioned by day, so that a day can be dropped.
  */
 #include "cli/store/tables.h"
 

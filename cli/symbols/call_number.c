@@ -22,9 +22,7 @@
 #include "arch/epilogue.h"
 #include "arch/syscall.h"
 
-/*
- * Each of these functions calls the one above it in the list within this many bytes of its start.
- */
+/* A function in the list above calls the one before it within this many bytes of its start. */
 #define ARCH_BYTES     64u
 #define INTERNAL_BYTES 128u
 #define CANCEL_BYTES   32u
@@ -113,9 +111,9 @@ static bool is_cancel(const struct elf_file *file, uint64_t function)
 }
 
 /*
- * Return the number of the system call that the call instruction at @frame passes to
- * __internal_syscall_cancel or __syscall_cancel. Return ARCH_SYSCALL_NUMBERLESS if it is a direct
- * call without such a constant, and -1 if it is another kind of call.
+ * Decode the call instruction at @frame. If it calls __internal_syscall_cancel or __syscall_cancel
+ * with a constant system call number, return the number. Return ARCH_SYSCALL_NUMBERLESS if it is a
+ * direct call without a constant number, and -1 if it is another kind of call.
  */
 static long passed_number(const struct elf_file *file, uint64_t frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find the system call in which a stack is, by the machine code in the ELF file.
+ * Find the system call that a thread was in, by the machine code at the addresses of its stack.
  *
  * Context: any thread.
  */

@@ -91,7 +91,7 @@ static pid_t start(const struct debuginfod_request *request, pid_t parent)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Ignore the library's own time limit, because the parent process enforces it. */
 	unsetenv("DEBUGINFOD_MAXTIME");
-	/* Discard the library's messages; standard output may be the graph's. */
+	/* Discard what the library prints, because the graph may be written to standard output. */
 	null = open("/dev/null", O_RDWR);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);

@@ -79,8 +79,8 @@ static int run_demangler(const char *mangled, bool is_full, struct output *outpu
 
 /*
  * Demangle a name of D. The demangler of D has no callback by which it could be stopped, so limit
- * its output in advance: only back references ("Q...") repeat text, and two of them at most double
- * it. Returns an owned string or NULL.
+ * its output in advance: only back references ("Q...") repeat text, and two references at most
+ * double the text. Returns an owned string or NULL.
  */
 static char *demangle_d(const char *mangled)
 {
@@ -400,7 +400,8 @@ static int demangle_ada(const char *name, char **shown)
 
 /*
  * Append the path of a Nim module, which ends before @end: "Z" stands for "/", "O" for ".", and a
- * number for the ASCII character with this code. Returns false if it is not so.
+ * number for the ASCII character with this code. Returns false if the path is not encoded like
+ * this.
  */
 static bool add_nim_module(struct parts *parts, const char *module, const char *end)
 {
@@ -409,7 +410,7 @@ static bool add_nim_module(struct parts *parts, const char *module, const char *
 		int number;
 
 		if (isdigit((unsigned char)c)) {
-			/* Codes have two digits from 45 to 99, and three from 100 on. */
+			/* A character code has two digits from 45 to 99, three from 100 on. */
 			memcpy(code, module - 1, c < '4' ? 3 : 2);
 			module += strlen(code) - 1;
 			number = atoi(code);
@@ -429,8 +430,8 @@ static bool add_nim_module(struct parts *parts, const char *module, const char *
 
 /*
  * Demangle Nim's "heavy__stdZmath_12" to std/math.heavy: the procedure, the module, and a number
- * that distinguishes procedures of one name; since Nim 2 it is "_u12". Anonymous procedures keep
- * it. Operators stay as Nim encodes them ("star_"), because a setter "star=" looks like "*=".
+ * that distinguishes procedures of one name ("_u12" since Nim 2). Anonymous procedures keep the
+ * number. Operators stay as Nim encodes them ("star_"), because a setter "star=" looks like "*=".
  * Returns 0, -ENOENT if @name is not such a name, or -ENOMEM.
  */
 static int demangle_nim(const char *name, bool is_full, char **shown)
@@ -459,7 +460,9 @@ static int demangle_nim(const char *name, bool is_full, char **shown)
 static int demangle_plain(
 	const char *plain, enum demangle_language language, bool is_full, char **shown)
 {
-	/* Require a mangling prefix: without one, a C function "i" would become a type. */
+	/*
+	 * Require a mangling prefix: without it, a C function "i" would be shown as the type "int".
+	 */
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	struct output output;
@@ -569,7 +572,7 @@ void demangle_drop_copies(char *name)
 	/* Cut " [clone ...]" only at the end; elsewhere it belongs to an enclosing function. */
 	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
 		*clone = '\0';
-	/* Keep "@" and more: f@URL:LINE is JavaScript's, and f@plt is not f. */
+	/* Do not cut at "@": f@URL:LINE is a function of JavaScript, and f@plt is not f. */
 	bytes = cut_suffixes(name, strlen(name));
 	name[bytes] = '\0';
 	name[cut_hash(name, bytes)] = '\0';

@@ -22,9 +22,9 @@ enum demangle_style {
 	DEMANGLE_NONE, /* names are not demangled */
 };
 
-/* Languages whose names can also be names of C, and need evidence of the language (languages.h). */
+/* Languages whose mangled names look like C: other symbols must show the language (languages.h). */
 enum demangle_language {
-	DEMANGLE_BY_NAME, /* neither of them: the name itself shows its language */
+	DEMANGLE_BY_NAME, /* the name shows the language */
 	DEMANGLE_ADA,
 	DEMANGLE_NIM,
 };

@@ -21,7 +21,7 @@
 #define TOTAL_MAX (1u << 20)
 
 struct container {
-	/* offset of the entry; offset at which its children end */
+	/* begin: offset of the entry; end: offset at which the entry's children end */
 	uint64_t begin;
 	uint64_t end;
 	/* DW_AT_name, or a reference to the declaration that has the name */
@@ -49,7 +49,7 @@ void dwarf_containers_release(struct dwarf_containers *containers)
 	*containers = (struct dwarf_containers){0};
 }
 
-/* Can @die enclose other functions? Instances of functions that another entry describes do not. */
+/* Can @die enclose other functions? A compiled copy that refers to its original cannot. */
 static bool is_container(const struct dwarf_die *die)
 {
 	const uint32_t instance = DWARF_HAS(DWARF_LOW_PC) | DWARF_HAS(DWARF_RANGE_LIST);
@@ -68,7 +68,7 @@ static bool is_container(const struct dwarf_die *die)
 	}
 }
 
-/* Append a container for @die. Returns 0 or -ENOMEM. */
+/* Append the container @die. @outer: index of its enclosing container. Returns 0 or -ENOMEM. */
 static int add_container(struct unit_containers *of, const struct dwarf_die *die, uint32_t outer)
 {
 	bool has_name = die->has & DWARF_HAS(DWARF_NAME);
@@ -151,8 +151,8 @@ static uint32_t find_container(const struct unit_containers *of, uint64_t offset
 
 /*
  * Return the text to show for the unnamed container @of, or NULL. @inner is the name of the entity
- * that it encloses. gcc gives a lambda's class no name, and its function no linkage name if it is
- * local.
+ * inside @of. A lambda needs this, because gcc gives its class no name, and its function no linkage
+ * name if it is local.
  */
 static const char *replace_name(const struct container *of, const char *inner)
 {
@@ -164,9 +164,10 @@ static const char *replace_name(const struct container *of, const char *inner)
 }
 
 /*
- * Return the name of @container, or NULL; the name is valid as long as that of dwarf_text(). @inner
- * is the name of the entity that it encloses. Sets *@outer to the index of the enclosing container;
- * if @container completes a declaration, of the container that encloses the declaration.
+ * Return the name of @container, or NULL; valid as long as the result of dwarf_text(). @inner is
+ * the name of the entity inside @container. Sets *@outer to the index of the enclosing container.
+ * If @container is a definition outside of its class or namespace, *@outer encloses its
+ * declaration.
  */
 static const char *read_container(const struct unit_containers *of, struct dwarf_reader *reader,
 	const struct container *container, const char *inner, uint32_t *outer)

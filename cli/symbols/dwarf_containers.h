@@ -14,7 +14,7 @@
 
 #include "cli/symbols/dwarf_unit.h"
 
-/* A cache of the containers of units. Zero-initialise. */
+/* Cache of the enclosing namespaces, classes and functions, per unit. Zero-initialise. */
 struct dwarf_containers {
 	struct unit_containers *list; /* owned; one element per unit */
 	size_t count, room;

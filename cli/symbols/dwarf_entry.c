@@ -16,11 +16,11 @@
 #define ABBREV_MAX (1u << 18)
 #define SPEC_MAX   (1u << 20)
 
-/* An attribute of an entry, or several neighbouring ones that are skipped together. */
+/* One attribute of an entry, or several neighbouring attributes that are skipped together. */
 struct spec {
-	int64_t constant; /* value, if the form is DW_FORM_implicit_const */
+	int64_t constant; /* for DW_FORM_implicit_const */
 	uint16_t form;
-	/* size in bytes in the entry; SIZE_VARIES if it depends on the value */
+	/* size of the value in an entry, in bytes; SIZE_VARIES if it depends on the value */
 	int16_t bytes;
 	uint8_t slot;
 };
@@ -35,7 +35,7 @@ struct abbrev {
 };
 
 struct dwarf_abbrevs {
-	uint64_t offset; /* offset of the table that is loaded; DWARF_NONE: none */
+	uint64_t offset; /* DWARF_NONE: no table loaded */
 	struct dwarf_encoding encoding;
 	struct abbrev *list; /* by code - 1 */
 	uint32_t count;

@@ -94,7 +94,7 @@ bool abbrevs_are_of(const struct dwarf_abbrevs *abbrevs, uint64_t offset);
 bool dwarf_entry_read(
 	struct cursor *cursor, const struct dwarf_abbrevs *abbrevs, struct dwarf_die *die);
 
-/* Read one value of @form at @cursor. If @form is unknown, the cursor has failed afterwards. */
+/* Read one value of @form at @cursor. If @form is unknown, set cursor->failed. */
 struct dwarf_value dwarf_entry_value(
 	struct cursor *cursor, struct dwarf_encoding encoding, uint16_t form);
 

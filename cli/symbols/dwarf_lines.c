@@ -16,8 +16,8 @@
 #include "cli/symbols/instances.h"
 #include "render/array.h"
 
-#define NAMES_MAX   (1u << 20) /* maximum number of files, and of folders, of one program */
-#define FORMATS_MAX 16u	       /* maximum number of columns of a table of files */
+#define NAMES_MAX   (1u << 20) /* files, or folders, per program */
+#define FORMATS_MAX 16u	       /* columns of a table of files */
 /* Finding one address is charged to the work limit like reading this many bytes. */
 #define ADDRESS_COST 16u
 
@@ -45,7 +45,7 @@ static int add_name(struct dwarf_lines_name **list, uint32_t *count, uint32_t *r
 	return 0;
 }
 
-/* Read the tables of DWARF version 4 and older. They begin at number 1; add an empty number 0. */
+/* Read folders and files of DWARF 4 or older. Numbers begin at 1, so add an empty number 0. */
 static int read_old_tables(struct cursor *cursor, struct dwarf_lines *lines)
 {
 	static const struct dwarf_lines_name none = {.text = {.number = DWARF_NONE}};
@@ -90,7 +90,7 @@ static int read_columns(struct cursor *cursor, struct column columns[FORMATS_MAX
 	return cursor->failed ? -EBADMSG : (int)count;
 }
 
-/* Read a table of DWARF version 5. Returns 0, -EBADMSG or -ENOMEM. */
+/* Read a table of folders or files of DWARF 5. Returns 0, -EBADMSG or -ENOMEM. */
 static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 	struct dwarf_lines_name **list, uint32_t *count, uint32_t *room)
 {
@@ -112,7 +112,7 @@ static int read_table(struct cursor *cursor, struct dwarf_encoding encoding,
 			else if (columns[j].content == DW_LNCT_directory_index)
 				name.folder = value.number;
 		}
-		/* With rows without bytes, a small file could claim any number of rows. */
+		/* Refuse rows without bytes: a small file could claim any number of them. */
 		error = cursor->failed || cursor_offset(cursor) == begin
 				? -EBADMSG
 				: add_name(list, count, room, &name);
@@ -199,7 +199,7 @@ struct machine {
 	enum {
 		NO_ROW,
 		HAS_ROW,
-		/* starts at 0, because the linker removed its code */
+		/* the sequence starts at address 0, because the linker removed its code */
 		LEFT_OUT,
 	} state; /* state of the current sequence */
 	uint64_t address;
@@ -213,7 +213,7 @@ static void begin_sequence(struct machine *machine)
 	machine->state = NO_ROW;
 }
 
-/* Process a row: the row before it applies to the requested addresses below the new row. */
+/* Begin a row. The previous row applies to the requested addresses that are below the new row. */
 static void add_row(struct machine *machine, struct cursor *cursor)
 {
 	size_t first = machine->next;

@@ -14,7 +14,7 @@
 #include "cli/symbols/dwarf_unit.h"
 
 struct dwarf_line {
-	uint32_t file; /* index of the file, for dwarf_lines_path() */
+	uint32_t file; /* for dwarf_lines_path() */
 	uint32_t line; /* 0: unknown */
 };
 

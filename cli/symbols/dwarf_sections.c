@@ -26,7 +26,7 @@
  */
 #define WORK_TIMES 8u
 #define WORK_BYTES (16u << 20)
-#define SEEK_BYTES 64u /* minimum number of bytes that are charged for loading a window */
+#define SEEK_BYTES 64u /* minimum charge per window load */
 
 /* Maximum number of unpacked bytes of one file. */
 #define UNPACKED_MAX ((uint64_t)2 << 30)

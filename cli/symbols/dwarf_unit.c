@@ -141,7 +141,7 @@ struct range {
 	bool is_last;
 };
 
-/* Read the next entry of a list of DWARF version 4 or older: a pair of offsets. */
+/* Read the next entry of a range list of DWARF 4 or older: a pair of offsets. */
 static bool next_pair(struct cursor *cursor, struct range *range)
 {
 	uint64_t low = cursor_number(cursor, 8), high = cursor_number(cursor, 8);
@@ -157,7 +157,7 @@ static bool next_pair(struct cursor *cursor, struct range *range)
 	return !cursor->failed;
 }
 
-/* Read the next entry of a list of DWARF version 5. */
+/* Read the next entry of a range list of DWARF 5. */
 static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *unit,
 	struct cursor *cursor, struct range *range)
 {
@@ -198,7 +198,7 @@ static bool next_entry(struct dwarf_reader *reader, const struct dwarf_unit *uni
 	return !cursor->failed;
 }
 
-/* Call @range, except for code that the linker removed: it begins at 0 or is empty. */
+/* Call @range unless the linker removed the code, so that @low is 0 or the range is empty. */
 static bool report_range(uint64_t low, uint64_t high, dwarf_range_fn *range, void *context)
 {
 	return !low || high <= low || range(context, low, high);
@@ -227,7 +227,7 @@ static void report_list(struct dwarf_reader *reader, const struct dwarf_unit *un
 	while ((is_old ? next_pair(cursor, &range) : next_entry(reader, unit, cursor, &range)) &&
 		!range.is_last && report_range(range.low, range.high, range_fn, context))
 		;
-	/* Charge each use of a list to the work limit, because many entries can share it. */
+	/* Charge each use of a range list to the work limit, because many entries can share it. */
 	if (!cursor->failed)
 		cursor_charge(cursor, cursor_offset(cursor) - offset);
 }

@@ -20,7 +20,7 @@ struct dwarf_unit {
 	uint64_t end;
 	/* offset of the unit's table of abbreviations */
 	uint64_t abbrevs;
-	uint64_t low_pc; /* base address of the unit's range lists */
+	uint64_t low_pc; /* base of the unit's range lists */
 	uint64_t line_program;
 	uint64_t split_id;
 	uint64_t addr_base;
@@ -98,7 +98,7 @@ int dwarf_walk_begin(struct dwarf_reader *reader, const struct dwarf_unit *unit)
  */
 bool dwarf_walk_next(struct dwarf_reader *reader, struct dwarf_die *die);
 
-/* Skip the children of @die, the last entry read. Returns false if the unit ends before. */
+/* Skip the children of @die, the last entry read. Returns false if the unit ends first. */
 bool dwarf_walk_skip(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, const struct dwarf_die *die);
 
@@ -136,7 +136,7 @@ uint64_t dwarf_reference(struct dwarf_reader **reader, const struct dwarf_unit *
 struct dwarf_name {
 	struct dwarf_reader *reader; /* reader and unit, for dwarf_text() */
 	const struct dwarf_unit *unit;
-	uint64_t offset; /* offset of the entry that has the name */
+	uint64_t offset; /* of the entry that has the name */
 	/* position of the function's declaration in the source; 0: unknown */
 	uint64_t line, column;
 	struct dwarf_value text;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sections larger than this are not read. */
+/* Sections of more bytes are not read. A file with more sections is refused. */
 #define ELF_FILE_SECTION_MAX  (1u << 30)
 #define ELF_FILE_SECTIONS_MAX (1u << 20)
 
@@ -73,8 +73,8 @@ void elf_file_path(const struct elf_file *file, char *path, size_t size);
 Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header);
 
 /*
- * Return the contents of @section, owned by its struct elf_file; or NULL if it is empty or
- * compressed, larger than ELF_FILE_SECTION_MAX, or cannot be read.
+ * Return the contents of @section, owned by its struct elf_file. Returns NULL if the section is
+ * empty, compressed, larger than ELF_FILE_SECTION_MAX, or unreadable.
  */
 Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header);
 

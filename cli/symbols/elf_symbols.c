@@ -37,13 +37,13 @@ struct code {
 	uint64_t end; /* 0 if the section has no code */
 };
 
-#define CODE_SECTIONS 64 /* linkers make at most ten sections with code */
+#define CODE_SECTIONS 64 /* linkers make at most ten */
 
 struct reader {
 	const struct elf_file *file;
 	struct languages *languages;
 	Elf_Data *symbols;
-	Elf_Data *extended; /* contents of SHT_SYMTAB_SHNDX, or NULL */
+	Elf_Data *extended; /* of SHT_SYMTAB_SHNDX, or NULL */
 	char *strings;	    /* ends in NUL */
 	size_t strings_bytes;
 	struct code *code; /* by section index */
@@ -134,7 +134,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 	return read_code_ranges(reader) ? -ENOMEM : 1;
 }
 
-/* Is it a mapping symbol (ELF for the Arm 64-bit Architecture 5.5.4, RISC-V) or a local label? */
+/* Is @name a mapping symbol (Arm's aaelf64 5.5.4, RISC-V) or a local label? */
 static int is_mark(const char *name)
 {
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
@@ -198,7 +198,7 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 
 	const struct code *code = find_code(reader, &symbol, section);
 
-	/* GHC gives functions of its runtime, which follow their tables, the type OBJECT. */
+	/* GHC gives the type OBJECT to functions of its runtime that follow their tables. */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
 		(type != STT_OBJECT || !symbol.st_size || section >= reader->sections ||
 			code != &reader->code[section]))
@@ -274,10 +274,10 @@ struct plt {
 	struct symtab *table;
 	const struct elf_file *file;
 	int aarch64;
-	struct slot *slots; /* sorted by address after all have been added */
+	struct slot *slots; /* sorted by address when complete */
 	size_t count;
 	size_t room;
-	/* the relocations of .rela.plt in their order; `push $number` refers to this order */
+	/* the slots of .rela.plt in their order; `push $number` has an index of this array */
 	struct slot *jumps;
 	size_t jumps_count;
 	char *strings;
@@ -310,7 +310,7 @@ static int open_dynsym(struct plt *plt)
 	return 0;
 }
 
-/* Find the function that @relocation puts into its slot. Returns 0 if it is not for a PLT. */
+/* Find the function whose address @relocation puts into a slot. Returns 0 if there is none. */
 static int read_relocation(
 	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
 {
@@ -342,7 +342,7 @@ static int add_slot(struct plt *plt, const struct slot *slot)
 	return 0;
 }
 
-/* Add the slots of a relocation section. @jumps: it is .rela.plt; keep its order, too. */
+/* Add the slots of a relocation section. If @jumps, it is .rela.plt, so also fill plt->jumps. */
 static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
 {
 	Elf_Data *data = elf_file_data(section, header);

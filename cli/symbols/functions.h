@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find where functions begin and end by the call-frame information in .eh_frame, which stripped
- * files keep. It has no names, but all samples of an unnamed function get one start address.
+ * files keep. This information has no names, but all samples of an unnamed function get one start
+ * address.
  *
  * Context: one thread, because functions_parse() uses a static variable.
  */
@@ -15,7 +16,7 @@
 
 struct functions_extent {
 	uint64_t start, end; /* ELF virtual addresses */
-	uint64_t record;     /* ELF virtual address of the function's FDE */
+	uint64_t record;     /* ELF virtual address of the FDE */
 };
 
 struct functions {

@@ -21,7 +21,7 @@ struct generated {
 	const char *dump_path;
 	/* pid of the process in its own pid namespace */
 	uint32_t pid;
-	/* seconds since the epoch: files that were last written before are ignored; 0: no limit */
+	/* Seconds since the epoch. A file whose last write is earlier is ignored. 0: no limit. */
 	int64_t start_wall_s;
 	/* open descriptors of jitdump and perf map, borrowed; 0: none */
 	int held_dump, held_map;

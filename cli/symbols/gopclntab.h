@@ -22,7 +22,7 @@ struct gopclntab {
 	uint64_t text;
 	/* @names and the fields below are offsets in the table */
 	uint64_t names;
-	uint64_t names_end; /* offset after the last NUL in the names */
+	uint64_t names_end; /* after the names' last NUL */
 	uint64_t rows;
 	uint64_t functions;
 	uint64_t count;
@@ -45,14 +45,14 @@ struct gopclntab_function {
 
 /* A range of instructions of a function during which the stack frame has one size. */
 struct gopclntab_row {
-	uint64_t end; /* ELF virtual address after the last instruction */
+	uint64_t end; /* exclusive ELF virtual address */
 	/* bytes of stack that the function has allocated since its entry */
 	int64_t bytes;
 };
 
 /*
  * Find the table in @file; @table borrows from @file. Go 1.18 and later are supported. Returns 0;
- * -ENOENT if there is no table; or -ENOTSUP if its version is unknown or it is broken.
+ * -ENOENT if there is no table; or -ENOTSUP if the table is broken or of an unknown version.
  */
 int gopclntab_open(struct gopclntab *table, const struct elf_file *file);
 

@@ -24,14 +24,14 @@
 
 #define FILES_MAX	 256u
 #define MAPS_MAX	 64u
-#define LIMIT_SHARE	 4u  /* divisor: hold at most 1/4 of RLIMIT_NOFILE */
+#define LIMIT_SHARE	 4u  /* at most 1/4 of RLIMIT_NOFILE */
 /* if RLIMIT_NOFILE is smaller than this, hold no files */
 #define LIMIT_MIN	 64u
 #define COPY_BYTES_MAX	 ((off_t)32 << 20)
 #define COPIES_BYTES_MAX ((off_t)128 << 20)
 #define MEMFD		 "/memfd:"
 
-/* Nanoseconds between copies of a file that grows: COPY_NS, and COPY_NS more per COPY_BYTES. */
+/* A growing file is copied again after COPY_NS ns, plus COPY_NS per COPY_BYTES of its size. */
 #define COPY_NS	   100000000u
 #define COPY_BYTES (1 << 20)
 
@@ -44,7 +44,7 @@ struct held_file {
 
 /* The jitdump or perf map of a process. */
 struct held_map {
-	struct held_file file; /* key: the process image; fd: 0 if not open yet */
+	struct held_file file; /* key: process image; fd 0: not open */
 	/* path of the jitdump, owned; NULL if this is the perf map */
 	char *dump;
 	/* CLOCK_MONOTONIC ns at which the file is checked next */
@@ -60,7 +60,7 @@ struct held_map {
 #define OWN_PLACES 3
 
 struct held_files {
-	unsigned count, max; /* max: limit of files and maps together */
+	unsigned count, max; /* max: of files and maps together */
 	struct held_file files[FILES_MAX];
 	unsigned map_count;
 	struct held_map maps[MAPS_MAX];
@@ -176,7 +176,7 @@ static int copy_file(struct held_files *held, struct held_file *file)
 	return 0;
 }
 
-/* If the table is full, close files that a name still opens. Returns whether there is room. */
+/* If the table is full, close files that can be opened again by path. Returns if it has room. */
 static bool make_room(struct held_files *held)
 {
 	unsigned kept = 0;
@@ -261,8 +261,8 @@ static void release_map(struct held_files *held, struct held_map *map)
 }
 
 /*
- * Open the file again. If the file is on a mount that flamerun does not use, copy the file, but
- * only if its size has changed.
+ * Open the jitdump or perf map of @map again. If the file is on a mount that flamerun does not use,
+ * copy the file, but only if its size has changed.
  */
 static void check_map(struct held_files *held, struct held_map *map, uint32_t pid)
 {

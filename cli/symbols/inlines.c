@@ -27,7 +27,7 @@
 #define GROUPS_ALONE 8
 /* number of bytes of .debug_info that a walk reads at once */
 #define WINDOW_BYTES (256u << 10)
-/* number of bytes added to the work limit for each address */
+/* The limit for the work of a search grows by this many bytes for each address. */
 #define NAMES_BYTES  (64u << 10)
 /* number of bytes of dwz's alternate file that are read at once */
 #define SHARED_BYTES 4096u
@@ -58,7 +58,7 @@ struct inlines_search {
 	uint32_t *numbers;
 	struct group *groups;
 	size_t group_count;
-	size_t largest; /* number of addresses in the largest group */
+	size_t largest; /* addresses in the largest group */
 	_Atomic size_t next_group;
 };
 
@@ -68,7 +68,7 @@ struct inlines_searcher {
 	struct dwarf_reader main;
 	struct dwarf_reader alternate;
 	struct unit_chains chains;
-	uint64_t *addresses; /* owned; the addresses of the current group */
+	uint64_t *addresses; /* owned; of the current group */
 	struct inlines_chain *found;
 	int error;
 };
@@ -214,7 +214,7 @@ static unsigned processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* Read all groups; if there are many, by several threads. Returns 0 or -ENOMEM. */
+/* Read all groups, by several threads if there are many groups. Returns 0 or -ENOMEM. */
 static int read_groups(struct inlines_search *search)
 {
 	struct inlines_searcher searchers[INLINES_POOLS];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find for addresses, by the DWARF of one ELF file, the functions in the source: the function
- * itself, functions inlined at the address, source files and lines. Many addresses are looked up in
- * one pass.
+ * Look up addresses in the DWARF of one ELF file. The result is the function at each address, the
+ * functions inlined there, source files and lines. Many addresses are looked up in one pass.
  */
 #ifndef CLI_SYMBOLS_INLINES_H
 #define CLI_SYMBOLS_INLINES_H
@@ -18,10 +17,10 @@
 
 /*
  * The functions of one address, outermost first. [0] is the function that contains the machine
- * code; its name is "" if only the line is known. Each other function is inlined into the one
- * before it. The line of the last function is the line of the address; the line of each other
- * function is that of its call of the next function. Names are linkage names, or DW_AT_name with
- * its enclosing namespaces and classes, demangled.
+ * code; its name is "" if only the line is known. Each other function is inlined into the previous
+ * one. The line of the last function is the line of the address. The line of each other function is
+ * the line at which it calls the next function. Names are linkage names, or DW_AT_name with the
+ * enclosing namespaces and classes, demangled.
  */
 struct inlines_chain {
 	const struct symbols_frame *frames;
@@ -48,8 +47,11 @@ struct inlines_request {
 	/* process in whose root other files of the DWARF are tried first; 0: none */
 	uint32_t pid;
 	enum demangle_style style;
-	const struct languages *languages; /* of the module, borrowed; NULL: not known */
-	/* called between units by several threads; true: read no more units. NULL: never */
+	const struct languages *languages; /* of the module, borrowed, or NULL */
+	/*
+	 * Called by several threads after each unit. If true, read no more units. NULL: never
+	 * hurried.
+	 */
 	bool (*is_hurried)(void);
 };
 

@@ -38,7 +38,7 @@ size_t instances_first(const uint64_t *addresses, size_t count, uint64_t address
 /* How to handle an entry. */
 enum kind {
 	KIND_OTHER,	/* skip the entry and its children */
-	KIND_CONTAINER, /* a container: children may be functions */
+	KIND_CONTAINER, /* children may be functions */
 	KIND_BLOCK,	/* a part of a function */
 	KIND_FUNCTION,
 	KIND_INLINED,
@@ -75,7 +75,7 @@ struct walk {
 	int error;
 };
 
-/* An entry, and the result of comparing its ranges with the addresses. */
+/* An entry whose ranges are compared with the addresses, and the result. */
 struct match {
 	struct walk *walk;
 	const struct dwarf_die *die;
@@ -170,7 +170,7 @@ static bool match_die(struct walk *walk, const struct dwarf_die *die, uint32_t *
 	dwarf_die_ranges(walk->reader, walk->unit, die, match_range, &match);
 	if (match.instance != INSTANCE_NONE)
 		*instance = match.instance;
-	/* If thorough, read on: a function can be nested in one whose code is elsewhere. */
+	/* If thorough, also read children: the code of a nested function can be elsewhere. */
 	return match.is_hit || (walk->is_thorough && match.kind != KIND_INLINED);
 }
 

@@ -39,7 +39,7 @@ struct instances {
 	size_t address_count;
 	/* owned; [address] -> index of its innermost instance, or INSTANCE_NONE */
 	uint32_t *innermost;
-	uint32_t *enclosing; /* owned; [depth of the entry] -> enclosing instance */
+	uint32_t *enclosing; /* owned; [depth] -> enclosing instance */
 };
 
 /* Allocate for @addresses_max addresses. Returns 0 or -ENOMEM; release @instances in any case. */

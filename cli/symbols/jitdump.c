@@ -53,7 +53,7 @@ struct record_move {
 	uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
 };
 
-/* Code that was at an address during a time. */
+/* This struct holds one code range, and the period of time during which the code was there. */
 struct load {
 	uint64_t start, end;
 	/* to_ns: time at which the code was moved away; JITDUMP_LAST: never */
@@ -66,12 +66,12 @@ struct jitdump {
 	/* sorted by start; equal starts in the order of the file */
 	struct load *loads;
 	size_t count, room;
-	/* binary tree in heap layout: [node] -> maximum end of the loads below it */
+	/* binary tree in heap layout: reach[node] is the maximum end of the loads below the node */
 	uint64_t *reach;
-	size_t leaves; /* number of leaves of the tree, a power of two */
+	size_t leaves; /* of the tree; a power of two */
 	struct bytes text;
 	bool has_times;
-	/* While reading: a hash table from code index to the index of its newest load + 1. */
+	/* Only while reading: hash table from code_index to the index of the newest load + 1. */
 	uint32_t *newest;
 	size_t newest_room;
 };
@@ -123,7 +123,7 @@ static size_t hash_index(const struct jitdump *dump, uint64_t index)
 	return (size_t)((index * 0x9e3779b97f4a7c15ULL) >> 20) & (dump->newest_room - 1);
 }
 
-/* Return the slot of dump->newest for the code with @index; it contains 0 if there is none. */
+/* Return the element of dump->newest for the code with @index. It is 0 if there is no such code. */
 static uint32_t *find_newest(struct jitdump *dump, uint64_t index)
 {
 	size_t at = hash_index(dump, index);
@@ -291,7 +291,7 @@ static int by_start(const void *left, const void *right)
 		return a->start < b->start ? -1 : 1;
 	/*
 	 * The offsets of names rise in the order of the file. Code that was moved keeps its name,
-	 * so then compare times.
+	 * so if the names are the same, compare times.
 	 */
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;

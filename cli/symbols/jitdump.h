@@ -34,8 +34,7 @@ void jitdump_free(struct jitdump *dump); /* NULL is fine */
  * Return the name of the last code that was loaded at @address before @time_ns (CLOCK_MONOTONIC);
  * NULL if there was none or if it had been moved away. If the dump's times are of another clock,
  * @time_ns is ignored. Valid until jitdump_free(). *@is_shared is set if other code may have been
- * at
- * @address at another time.
+ * at @address at another time.
  */
 const char *jitdump_lookup(
 	const struct jitdump *dump, uint64_t address, uint64_t time_ns, bool *is_shared);

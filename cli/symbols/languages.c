@@ -5,8 +5,8 @@
  * function is Ada's if its name begins with the name of such a unit, and if the module uses gnat's
  * runtime, whose names begin with "__gnat_". A C function "a__b" of the same module keeps its name.
  *
- * Nim: each program and library defines NimMain. The form of the names is special enough for the
- * rest (demangle.c).
+ * Nim: each program and library defines NimMain. If it is defined, demangle.c recognises names of
+ * Nim by their form.
  */
 #include "cli/symbols/languages.h"
 
@@ -32,7 +32,7 @@ void languages_note(struct languages *languages, const char *name, enum language
 
 		if (bytes < 2 || strcmp(name + unit, endings[i]))
 			continue;
-		/* Without memory, names of this unit stay as they are. */
+		/* If memory is short, the unit is not noted, so its names are not demangled. */
 		if (!ARRAY_GROW(languages->units, languages->count, languages->room, 64))
 			languages->units[languages->count++] = fnv_bytes(FNV_BEGIN, name, unit);
 		return;
@@ -46,14 +46,14 @@ static int compare_hashes(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Does @name begin with the name of a library unit? The rest begins with "__" or ".". */
+/* Does @name begin with the name of a library unit, followed by "__", "." or nothing? */
 static bool is_ada(const struct languages *languages, const char *name)
 {
 	uint64_t hash = FNV_BEGIN;
 
 	if (!languages->count)
 		return false;
-	/* The name of a procedure that is a unit begins with "_ada_". */
+	/* gnat puts "_ada_" before the name of a procedure that is itself a library unit. */
 	name += strncmp(name, "_ada_", 5) ? 0 : 5;
 	for (;; hash = fnv_bytes(hash, name++, 1)) {
 		if ((!*name || *name == '.' || !strncmp(name, "__", 2)) &&

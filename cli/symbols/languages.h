@@ -14,9 +14,9 @@
 
 #include "cli/symbols/demangle.h"
 
-/* What the symbols of one module show. Zero at first. */
+/* Evidence of Ada and Nim in the symbols of one module. Zero at first. */
 struct languages {
-	uint64_t *units; /* owned; hashes of names that may be Ada's library units */
+	uint64_t *units; /* owned; hashes of possible Ada units */
 	size_t count, room;
 	bool has_gnat, has_nim;
 };
@@ -26,7 +26,7 @@ enum languages_symbol { LANGUAGES_UNDEFINED, LANGUAGES_FUNCTION, LANGUAGES_DATA 
 /* Note a symbol of the module. Call this for all symbols before languages_finish(). */
 void languages_note(struct languages *languages, const char *name, enum languages_symbol kind);
 
-/* End noting, so that languages_of() may be called. Call it again after further symbols. */
+/* Call this between languages_note() and languages_of(), again if more symbols were noted. */
 void languages_finish(struct languages *languages);
 
 /* Return the language of the function with linker name @name. Context: any thread. */

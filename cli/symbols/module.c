@@ -43,7 +43,7 @@
 
 struct debug_search {
 	const struct symbols_module *module;
-	const struct elf_file *file; /* the module's own file; NULL if it was not found */
+	const struct elf_file *file; /* module's file; NULL: not found */
 	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
@@ -81,7 +81,7 @@ static int file_has_crc(int fd, uint32_t wanted)
 
 /*
  * Open @path if its build-id is the module's. If one of the two has no build-id and @linked is set,
- * compare the file's checksum with that in the debug link instead. Returns 0 or -errno.
+ * compare the file's checksum with the checksum in the debug link. Returns 0 or -errno.
  */
 static int try_candidate(struct debug_search *search, const char *path, uint32_t pid, int linked)
 {
@@ -284,7 +284,7 @@ static int try_deleted(
 
 	if (!bytes)
 		return -ENOENT;
-	/* any file is later than this, so without a build-id none is accepted */
+	/* Every file is newer than this time, so a file without a build-id is not accepted. */
 	renamed.seen_ns = 1;
 	snprintf(path, sizeof(path), "%.*s", (int)bytes, module->path);
 	return try_roots(file, &renamed, path, verdict);
@@ -332,7 +332,7 @@ static int try_mapping(struct elf_file *file, const struct symbols_module *modul
 	return error;
 }
 
-/* Open the file that ran by links in /proc, which need no name. Returns 0 or -errno. */
+/* Open, through links in /proc, the file that ran, even if it has no name. Returns 0 or -errno. */
 static int open_held(struct elf_file *file, const struct symbols_module *module)
 {
 	char path[64];
@@ -412,7 +412,7 @@ bool module_is_changed(const struct symbols_module *module)
 	return is_changed;
 }
 
-/* Add the symbols of search->debug and close it. Returns 1 (sets *@origin), 0 (none) or -ENOMEM. */
+/* Add the symbols of search->debug and close it. Returns 1 and *@origin, 0 (none) or -ENOMEM. */
 static int add_debug_file(struct symtab *table, struct debug_search *search,
 	enum symbols_source source, struct symbols_origin *origin)
 {
@@ -476,7 +476,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 	if (added < 0)
 		return added;
 
-	/* Exported names are better than local aliases, and MiniDebugInfo lacks them. */
+	/* Exported names are better than local names of one address. MiniDebugInfo lacks them. */
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && origin->source == SYMBOLS_NONE)
 		origin->source = SYMBOLS_DYNSYM;
