@@ -102,10 +102,10 @@ struct flameprof_options {
  *
  * @options  borrowed for the call; NULL: all defaults. Values out of range are clamped.
  *
- * Returns 0; -EBUSY while the profiler runs, while an ended one waits for flameprof_stop(), and
- * under flamerun; -EINVAL for an unknown clock or flag or a non-zero reserved field; -ENOSYS on a C
- * library before glibc 2.35; -EPERM if another profiler uses SIGVTALRM, or a seccomp filter of this
- * process forbids the system calls; -ENOMEM, -EAGAIN from the system.
+ * Returns 0; -EBUSY while the profiler runs, after it ended by itself until flameprof_stop() is
+ * called, and under flamerun; -EINVAL for an unknown clock or flag or a non-zero reserved field;
+ * -ENOSYS on a C library before glibc 2.35; -EPERM if another profiler uses SIGVTALRM, or a seccomp
+ * filter of this process forbids the system calls; -ENOMEM, -EAGAIN from the system.
  */
 FLAMEPROF_API int flameprof_start(const struct flameprof_options *options);
 
@@ -229,11 +229,11 @@ struct flameprof_counters {
 	uint64_t threads;	   /* being sampled now */
 	uint64_t late_threads;	   /* threads that could not be sampled */
 	uint64_t dropped_marks;
-	/* Part of the recorded ones: from flameprof_record_vm_stack(). */
+	/* The part of recorded_* that flameprof_record_vm_stack() recorded. */
 	uint64_t vm_samples, vm_weight;
-	/* Part of recorded_weight: off CPU, with FLAMEPROF_CLOCK_ELAPSED. */
+	/* The part of recorded_weight that is off CPU (FLAMEPROF_CLOCK_ELAPSED). */
 	uint64_t wait_weight;
-	/* Part of wait_weight: the thread's state could not be read, its leaf is "[waiting]". */
+	/* The part of wait_weight whose state could not be read; its leaf is "[waiting]". */
 	uint64_t unseen_weight;
 	uint64_t reserved[4];
 };

@@ -73,17 +73,18 @@ struct flameprof_stack {
 	uint64_t samples;
 	enum flameprof_end end;
 	/*
-	 * The timer expired, but no sample was taken (the thread or process ended). The weight was
-	 * added to the thread's last stack, or stands here without frames if the thread had none.
+	 * Set if the timer had expired when the thread or process ended, but the signal was not
+	 * delivered. The frames, if there are any, are those of the thread's last sample.
 	 */
 	int is_credit;
 	/*
-	 * Recorded by flameprof_record_vm_stack(): the weight is elapsed time, whatever the clock
-	 * is.
+	 * Set if flameprof_record_vm_stack() recorded the stack. The weight is elapsed time,
+	 * whatever the clock is.
 	 */
 	int is_vm;
 	/*
-	 * The thread was off CPU (FLAMEPROF_CLOCK_ELAPSED). The innermost frame names the reason.
+	 * Set if the thread was off CPU (FLAMEPROF_CLOCK_ELAPSED). The innermost frame names the
+	 * reason.
 	 */
 	int is_wait;
 };
@@ -151,7 +152,7 @@ FLAMEPROF_API int flameprof_profile_merge(
  *   .pb     pprof, uncompressed, with mappings, build-ids and recorded names, without symbols. The
  *   library writes it itself.
  *   others  .svg .png .pdf .folded .pb.gz, with symbols. The library runs the flamerun program for
- *   them: the one beside the library, at its installed place, or on PATH. The process is not
+ *   them: the one beside the library, at its installed place, or on PATH. Its process is not
  *   visible to the host's wait() and SIGCHLD.
  *
  * Returns 0; -EINVAL for another ending; -ENOENT if there is no flamerun, -EIO if it failed: then

@@ -31,8 +31,9 @@
 #include "flameprof.h"
 
 /*
- * A scope, a variable of the block that it profiles. In C, FLAMEPROF_SCOPE() declares it; in C++ it
- * is a class that needs no macro: flameprof_scope scope("out.svg", options);
+ * A scope is a variable, and the block in which it is declared is profiled. In C,
+ * FLAMEPROF_SCOPE() declares it. In C++ no macro is needed: flameprof_scope scope("out.svg",
+ * options);
  */
 struct flameprof_scope;
 

@@ -47,9 +47,9 @@ typedef void flameprof_function(void);
  * The facts that a stub needs about its target's type. All zero: all arguments are in registers,
  * and a bind stub moves all of them.
  *
- * A stub with too many stack words copies words from above the arguments; a stub with too few
- * passes garbage to the target. FLAMEPROF_SIGNATURE() (flameprof_signature.h) counts the words. A
- * stub may call a variadic target with at most that many words.
+ * If `stack_words` is too large, the stub also copies words above the arguments; if it is too
+ * small, the target gets garbage. FLAMEPROF_SIGNATURE() (flameprof_signature.h) counts the words. A
+ * variadic target must not be called with more stack words than `stack_words`.
  */
 struct flameprof_signature {
 	/* 8-byte words of arguments on the stack; at most 64. */
@@ -94,19 +94,19 @@ enum flameprof_stub_status {
  *
  * @signature  borrowed for the call; NULL: all fields zero
  *
- * Returns 0 and *@out, owned by the caller: flameprof_arena_free(). Also 0 if executable memory is
- * refused: then a call stub is the plain target, and bind stubs cannot be made. -EINVAL for a
- * signature that no stub can have; -ENOMEM.
+ * Returns 0 and *@out, which the caller frees by flameprof_arena_free(). Also 0 if executable
+ * memory is refused: then a call stub is the plain target, and bind stubs cannot be made. -EINVAL
+ * for a signature that no stub can have; -ENOMEM.
  */
 FLAMEPROF_API int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
 	flameprof_function *target, const struct flameprof_signature *signature);
 
 /*
- * Leave out the target's frame in stacks if it is directly above a stub of @arena. Use this for a
- * target that only evaluates the functions that the stubs stand for: flamerun's pictures and pprof
- * profiles then give its self weight and its callees to the stub. Debuggers and perf still show the
- * frame. Do not use this for a target that ends in tail calls, because then the frame of the
- * tail-called function would be left out instead. Context: before the first stub is made.
+ * Leave out the frame of the target in stacks, if a stub of @arena called it. Use this for a target
+ * that only evaluates the functions that the stubs stand for: flamerun's pictures and pprof
+ * profiles then give the target's self weight and callees to the stub. Debuggers and perf still
+ * show the frame. Do not use this for a target that ends in tail calls, because then the frame of
+ * the tail-called function would be left out instead. Context: before the first stub is made.
  */
 FLAMEPROF_API void flameprof_arena_hide_target(struct flameprof_arena *arena);
 
@@ -182,7 +182,7 @@ FLAMEPROF_API int flameprof_code_add(
 FLAMEPROF_API int flameprof_code_remove(const void *start);
 
 struct flameprof_backtrace_frame {
-	uintptr_t pc; /* caller: the call instruction */
+	uintptr_t pc; /* in a caller's frame, inside the call instruction */
 	int is_code;  /* 1: generated code, see `code` */
 	struct flameprof_code_info code;
 };
@@ -235,8 +235,8 @@ enum flameprof_publish {
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
 /*
- * Returns the tools that code is published to. A tool whose file cannot be written any more is off.
- * Signal-safe.
+ * Returns the tools that code is published to (enum flameprof_publish, or-ed), without those whose
+ * file cannot be written any more. Signal-safe.
  */
 FLAMEPROF_API unsigned flameprof_published(void);
 
@@ -256,8 +256,8 @@ struct flameprof_stub_record {
 };
 
 /*
- * End all stubs, for a host that saves an image of its memory: call @visit for each stub, then make
- * the stubs unusable. Until flameprof_arenas_resume() no address of a stub is executable, and the
+ * Free the executable memory of all stubs, before the host saves an image of its memory. First call
+ * @visit for each stub. Until flameprof_arenas_resume(), a stub must not be called, and the
  * functions that make stubs return as if executable memory were refused.
  *
  * @visit  may be NULL. Returns 0 to continue; another value ends the walk and is returned, with all
@@ -270,12 +270,12 @@ FLAMEPROF_API int flameprof_arenas_suspend(
 	int (*visit)(void *context, const struct flameprof_stub_record *stub), void *context);
 
 /*
- * Make the suspended stubs again, in this process or in one that loaded the saved image, at other
- * addresses if necessary. Then call @visit, which may be NULL, for each stub; @before is the stub's
+ * Make the suspended stubs again, in this process or in one that loaded the saved image. Stubs may
+ * get other addresses. Then call @visit, which may be NULL, for each stub; @before is the stub's
  * address before the suspend.
  *
- * Returns 0, the value of @visit if it ended the walk (all stubs exist even so), or -EALREADY
- * without a suspend. Context: as for flameprof_arenas_suspend().
+ * Returns 0, the value of @visit if it ended the walk (all stubs exist even so), or -EALREADY if
+ * the stubs are not suspended. Context: as for flameprof_arenas_suspend().
  */
 FLAMEPROF_API int flameprof_arenas_resume(
 	int (*visit)(void *context, const struct flameprof_stub_record *stub,

@@ -105,9 +105,10 @@ struct flameprof_interrupt_options {
 };
 
 /*
- * Register the calling thread with options. Threads that are registered with a function of their
- * own are independent of other machines in the process. A thread can run only one machine. When a
- * machine's threads are unregistered, its function is not called any more.
+ * Register the calling thread with options. If a process has several virtual machines, give each
+ * its own function: the ticks of its threads are then independent of the other machines. A thread
+ * can run only one machine. When all threads of a machine are unregistered, its function is not
+ * called any more.
  *
  * Returns as flameprof_interrupt_register(); -EINVAL for a period out of range, a period or context
  * without a function, or a non-zero reserved field.
@@ -130,8 +131,8 @@ extern FLAMEPROF_API __thread volatile uint32_t flameprof_interrupt_ticks
 
 /*
  * Deliver ticks at a safe point: if the counter is not zero, reset it and call the host's function.
- * Does nothing if the counter is zero because the machine was interrupted for another reason. Keeps
- * errno.
+ * If the counter is zero, do nothing; a machine may reach a safe point for another reason than
+ * ticks. errno is kept.
  */
 FLAMEPROF_API void flameprof_interrupt_take(void);
 
@@ -199,12 +200,13 @@ FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t 
  */
 FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_t n);
 
-/* ---- stacks of the machine -------------------------------------------------------------------
- *
- * Shown as "name (file:line)". In a profile their weight is elapsed time in periods of the
- * profile, whatever its clock is (struct flameprof_stack, is_vm); a remainder of less than a
- * period is added to the thread's next stack. With FLAMEPROF_CLOCK_VM the period is a tick of
- * the thread that calls flameprof_start(), if it has its own ticks or ticks are enabled by then.
+/* ---- stacks of the machine ------------------------------------------------------------------- */
+/*
+ * A virtual machine can record stacks of functions of its language. Pictures show such a frame as
+ * "name (file:line)". The weight of a recorded stack is elapsed time, whatever the profile's clock
+ * is (flameprof_stack.is_vm), in periods of the profile. A remainder of less than a period is added
+ * to the thread's next stack. With FLAMEPROF_CLOCK_VM, the profile's period is the tick period of
+ * the thread that calls flameprof_start(), or else that of flameprof_interrupt_enable().
  */
 
 /*
@@ -228,8 +230,8 @@ enum flameprof_vm_place {
 	 */
 	FLAMEPROF_VM_BESIDE = 0,
 	/*
-	 * The recorded frames are above the thread's native frames, which end with the caller of
-	 * flameprof_record_vm_stack().
+	 * The recorded frames are drawn as callees of the thread's native frames, of which the
+	 * innermost one is that of the caller of flameprof_record_vm_stack().
 	 */
 	FLAMEPROF_VM_ABOVE = 1
 };

@@ -144,7 +144,7 @@ static int check_link(struct walk *walk, int link, const struct stat *status)
 	return read_link(walk, link);
 }
 
-/* Decide how to continue at @entry, an O_PATH descriptor of `name`. */
+/* Follow `name` if it is a link. Otherwise end the walk at it. @entry is its O_PATH descriptor. */
 static int check_entry(struct walk *walk, int entry)
 {
 	struct stat status;

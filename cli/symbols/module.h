@@ -21,7 +21,10 @@
  */
 bool module_is_changed(const struct symbols_module *module);
 
-/* Open the file of @module (borrowed) that ran. Returns an owned descriptor or -errno. */
+/*
+ * Find and open the file from which the code of @module (borrowed) ran, which may no longer be at
+ * its path. Returns an owned descriptor or -errno.
+ */
 int module_open_file(const struct symbols_module *module);
 
 /*
@@ -39,8 +42,8 @@ int module_read(const struct symbols_module *module, struct symtab **table,
 int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
 /*
- * Find the system call numbers of the @count @calls (borrowed) in the code of @module's file
- * (borrowed). The numbers are -1 if the file cannot be opened.
+ * Find which system call each of the @count @calls (borrowed) makes, from the code in the file of
+ * @module (borrowed). Sets `number` to -1 if the file cannot be opened.
  */
 void module_system_calls(
 	const struct symbols_module *module, struct call_number *calls, size_t count);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse the lines of a perf map, and make pieces from them that do not overlap. */
+/*
+ * Parse the lines of a perf map. Their address ranges may overlap, so convert them to ranges that
+ * do not.
+ */
 #include "cli/symbols/perfmap.h"
 
 #include <ctype.h>

@@ -34,7 +34,7 @@ struct perfmap;
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
 
 /*
- * Open the file that perfmap_open() reads. Write its path in the root of the process to @path
+ * Open the file that perfmap_open() reads. Write its path, as the process sees it, to @path
  * (PERFMAP_PATH_BYTES, or NULL). Returns an owned descriptor, or -errno as perfmap_open().
  */
 #define PERFMAP_PATH_BYTES 64
@@ -52,9 +52,10 @@ int perfmap_parse(struct perfmap **out, char *text, size_t bytes);
 void perfmap_free(struct perfmap *map); /* NULL is fine */
 
 /*
- * Cut V8's "KIND:<tier>" off @name, which is in the buffer that begins at @line. If the function
- * has no name, write "(anonymous)" or "(script)" over the bytes before its location, but not before
- * @line. Returns the start of the name to show, or @name unchanged if it is not from V8.
+ * Remove the prefix of kind and tier, such as "JS:~", that V8 puts before a function's name. @name
+ * is in the buffer that begins at @line. If only a source location follows the prefix, write
+ * "(anonymous)" or "(script)" before it, if there is room in the buffer. Returns the start of the
+ * name to show, or @name unchanged if it is not from V8.
  */
 char *perfmap_strip_tier(char *line, char *name);
 

@@ -140,7 +140,10 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
-		/* Keep the latest process: it is likeliest to be alive when the file is opened. */
+		/*
+		 * If several processes have the module, store the pid that was added last: that
+		 * process is likeliest to be alive when the file is opened.
+		 */
 		if (wanted.pid && !entry->table) {
 			entry->module.pid = wanted.pid;
 			entry->module.start = wanted.start;
@@ -195,7 +198,7 @@ static const struct functions *functions_of(struct entry *entry)
 	return entry->functions;
 }
 
-/* Limit a symbol without a size to the end of its function by call-frame information. */
+/* End a symbol without a size where call-frame information says that its function ends. */
 static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 {
 	const struct functions *functions = functions_of(entry);
@@ -265,7 +268,10 @@ static bool lacks_lines(const struct entry *entry)
 	return false;
 }
 
-/* Download dwz's alternate files of the local debug files; several may share one. */
+/*
+ * Download the files with common DWARF (.gnu_debugaltlink, made by dwz) to which local debug files
+ * refer. Several debug files may refer to the same file.
+ */
 static void fetch_alternates(struct symbols *symbols, const int *handles, size_t count,
 	struct debuginfod_report *report)
 {
@@ -302,7 +308,10 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	struct entry *wanting[DEBUGINFOD_MAX];
 	unsigned files = 0;
 
-	/* The first pass: modules that lack names. The second: those that lack only lines. */
+	/*
+	 * In the first pass, request files for modules without names; in the second pass, for
+	 * modules with names but without lines.
+	 */
 	for (size_t i = 0; i < 2 * count && files < DEBUGINFOD_MAX; i++) {
 		struct entry *entry = &symbols->entries[handles[i % count]];
 
@@ -362,7 +371,7 @@ int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *address
 	entry = &symbols->entries[handle];
 	if (!count || (symbols->is_hurried && symbols->is_hurried()))
 		return 0;
-	/* Other symbols of the module show the language of a function. */
+	/* The language of a function is guessed from the symbols of its module. */
 	if (!read_entry(symbols, entry))
 		request.languages = symtab_languages(entry->table);
 	wanted = calloc(count, sizeof(*wanted));

@@ -40,7 +40,7 @@ enum symbols_source {
 };
 
 struct symbols_module {
-	/* path in the root of the target; "": the program of @pid; borrowed */
+	/* path as the profiled process sees it; "": the program of process @pid; borrowed */
 	const char *path;
 	/* borrowed; build-id of the code that ran; NULL: it had none */
 	const uint8_t *build_id;
@@ -52,9 +52,12 @@ struct symbols_module {
 	/* time at which the module was seen in the process, ns since the epoch; 0: unknown */
 	int64_t seen_ns;
 	int is_vdso;
-	/* descriptor that may be that of the module's file; borrowed, 0: none */
+	/*
+	 * descriptor of a file that was opened while the process ran, probably the module's file;
+	 * borrowed; 0: none
+	 */
 	int held;
-	/* Struct symbols sets these: */
+	/* The caller leaves the fields below 0; symbols_add_module() and look-ups set them. */
 	/* skip debug files and compressed symbols */
 	bool is_hurried;
 	bool is_changed; /* result of module_is_changed() */
@@ -114,9 +117,8 @@ struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols); /* NULL is fine */
 
 /*
- * Call @is_hurried (NULL: never) before each module is read. From the time when it returns true,
- * debug files and DWARF are not read any more, to save time. symbols_resolve() calls it from
- * several threads.
+ * Set a function that is asked before each module is read; NULL: none. Once it returns true, debug
+ * files and DWARF are no longer read, to save time. symbols_resolve() calls it on several threads.
  */
 void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void));
 
@@ -179,8 +181,8 @@ int symbols_offset_address(
 	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
 
 /*
- * Find the system call numbers of the @count @calls (borrowed), whose addresses are in module
- * @handle.
+ * Find which system call each of the @count @calls (borrowed) makes. Their addresses are in module
+ * @handle. Sets the fields `number` and `passing`.
  */
 void symbols_system_calls(
 	struct symbols *symbols, int handle, struct call_number *calls, size_t count);

@@ -114,7 +114,10 @@ struct languages *symtab_languages(struct symtab *table)
 	return &table->languages;
 }
 
-/* Sort aliases so that the one to return comes last, because later symbols cover earlier ones. */
+/*
+ * Of several symbols at one address, sort the preferred one last, because flatten() lets later
+ * symbols hide earlier ones.
+ */
 static int compare_keys(const void *left, const void *right)
 {
 	const struct key *a = left, *b = right;
@@ -172,8 +175,9 @@ static size_t close_symbols(
 }
 
 /*
- * Set the ends of the aliases @keys[@from] to @keys[@to - 1]. @covered: a symbol with a size covers
- * their address. Returns 0 if they are only labels inside this symbol; such labels are dropped.
+ * Set the ends of the symbols @keys[@from] to @keys[@to - 1], which start at the same address.
+ * @covered is set if an earlier symbol covers that address. Returns 0 if this is so and none of
+ * them has a size: they are then labels inside the earlier symbol, and the caller drops them.
  */
 static int choose_aliases(
 	struct symtab *table, const struct key *keys, size_t from, size_t to, int covered)

@@ -25,7 +25,10 @@ struct symtab;
  */
 #define SYMTAB_UNSIZED_BYTES 4096u
 
-/* Ranks: of two aliases, the one of higher rank is returned. A rank is a sum of these. */
+/*
+ * The rank of a symbol is a sum of these. Of two symbols with the same start, look-ups return the
+ * one with the higher rank.
+ */
 #define SYMTAB_RANK_LOCAL    0u
 /* an IFUNC is preferred to its resolver, which is at the same address */
 #define SYMTAB_RANK_IFUNC    1u
@@ -40,7 +43,7 @@ struct symtab_symbol {
 	uint64_t limit; /* end of the section, a bound for `end` */
 	/* mangled; in memory given to symtab_keep() */
 	const char *name;
-	/* if @name is NULL: address of the symbol that has the name */
+	/* if @name is NULL: address of an IFUNC's resolver, whose name look-ups return */
 	uint64_t resolver;
 	/* demangled name, owned by the table; NULL before the first look-up */
 	char *shown;
@@ -70,15 +73,17 @@ int symtab_reserve(struct symtab *table, size_t more);
 
 size_t symtab_count(const struct symtab *table);
 
-/* Return what the symbols of the module show about its languages; owned by @table. */
+/* Return the module's source languages, guessed from its symbols. Owned by @table. */
 struct languages *symtab_languages(struct symtab *table);
 
 /*
- * Sort the table, and decide which symbol is returned for an address: of the symbols that cover the
- * address, those that start last; of these, those with the highest rank; of these, the one that was
- * added first. A symbol without a size gets the size of an alias at its address. If there is no
- * such alias, it ends at the next symbol, at its limit, or after SYMTAB_UNSIZED_BYTES, whichever is
- * first; but inside a symbol with a size it is only a label and is dropped. Returns 0 or -ENOMEM.
+ * Sort the table. Of several symbols that cover an address, look-ups return the one that starts
+ * last. Of several symbols with the same start, they return the one with the highest rank, and of
+ * equal ranks the one that was added first.
+ *
+ * A symbol without a size gets the size of another symbol with the same start. If there is none, a
+ * symbol inside another symbol is only a label and is dropped. Outside, it ends at the next symbol,
+ * at its limit, or after SYMTAB_UNSIZED_BYTES, whichever is first. Returns 0 or -ENOMEM.
  */
 int symtab_finish(struct symtab *table);
 

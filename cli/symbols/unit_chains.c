@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line program gives the line of the innermost function of an address. The line of each outer
- * function is that of its call of the next function; it is recorded in the instance of the called
- * function.
+ * Make the inline chains of addresses in one DWARF unit. The line of the innermost function is that
+ * of the address in the line program. The line of each outer function is that of its call of the
+ * next function, which is an attribute of the inlined call (DW_TAG_inlined_subroutine).
  */
 #include "cli/symbols/unit_chains.h"
 
@@ -15,7 +15,7 @@
 #include "cli/symbols/dwarf_files.h"
 
 #define NO_FILE	     UINT32_MAX
-#define CHAIN_MAX    256 /* maximum number of functions of one address */
+#define CHAIN_MAX    256 /* maximum number of functions in the inline chain of one address */
 #define PATH_BYTES   4096
 #define NAME_BYTES   8192
 /* number of bytes of a .dwo that a walk reads at once */
@@ -95,9 +95,9 @@ static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *
 }
 
 /*
- * Are @inner and @outer two parts of one function? gcc splits a function so that its first part can
- * be inlined elsewhere. If that does not happen, gcc inlines the second part back, and in DWARF the
- * function seems to call itself at its own declaration.
+ * Returns true if @inner and @outer are two parts of one function. gcc splits a function so that
+ * its first part can be inlined into callers. If no caller inlines it, gcc inlines the second part
+ * back into the first, and in DWARF the function seems to call itself at its own declaration.
  */
 static bool is_put_back(const struct instance *inner, const struct instance *outer)
 {
@@ -107,9 +107,10 @@ static bool is_put_back(const struct instance *inner, const struct instance *out
 }
 
 /*
- * Write the frames of address @at before @end, innermost last. An inlined function is left out if
- * it has no name (the file with its name is missing) or if is_put_back(); then its caller gets its
- * line. Returns the number of frames, at most CHAIN_MAX; or -ENOMEM.
+ * Write the frames of the address with index @at so that they end at @end, innermost last. Leave an
+ * inlined function out if it has no name, because the file with the name is missing, or if
+ * is_put_back() is true. The function's caller then gets its line. Returns the number of frames, at
+ * most CHAIN_MAX, or -ENOMEM.
  */
 static int fill_frames(const struct reading *reading, size_t at, struct symbols_frame *end)
 {
@@ -149,7 +150,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct symbols_
 	return count;
 }
 
-/* Make the chain of address @at. Returns 0 or -ENOMEM. */
+/* Make the inline chain of the address with index @at. Returns 0 or -ENOMEM. */
 static int make_chain(const struct reading *reading, size_t at)
 {
 	struct symbols_frame found[CHAIN_MAX], *frames;
@@ -165,7 +166,10 @@ static int make_chain(const struct reading *reading, size_t at)
 	return 0;
 }
 
-/* Find the instances in @unit, which @reader reads, and make the chains. Returns 0 or -ENOMEM. */
+/*
+ * Make the chain of every address in @reading, from the functions and inlined calls of @unit, which
+ * @reader reads. Returns 0 or -ENOMEM.
+ */
 static int make_chains(
 	const struct reading *reading, struct dwarf_reader *reader, const struct dwarf_unit *unit)
 {
@@ -265,7 +269,7 @@ static enum dwarf_section_name section_of(uint32_t version, uint32_t name)
 	}
 }
 
-/* Return the row of unit @split_id, counted from 1, or 0 if there is none. */
+/* Return the number, from 1 on, of the index row of the unit with id @split_id; 0 if none. */
 static uint32_t find_row(struct package_index *index, uint64_t split_id)
 {
 	uint64_t mask = index->slots - 1, at = split_id & mask, step = (split_id >> 32 & mask) | 1;
@@ -360,8 +364,8 @@ static int open_split(
 }
 
 /*
- * Return that of @units which belongs to @skeleton, after copying the fields that only @skeleton
- * has; NULL if there is none.
+ * Return the unit of @units that belongs to @skeleton, or NULL if there is none. Copy the fields
+ * that only @skeleton has to the unit.
  */
 static const struct dwarf_unit *match_split(
 	struct dwarf_unit *units, size_t count, const struct dwarf_unit *skeleton)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the inline chains for given addresses of one unit: combine the unit's function instances,
- * lines and names, which are in the file itself or in the unit's .dwo.
+ * Make the inline chains of given addresses in one DWARF unit, from the unit's functions, inlined
+ * calls, lines and names. They are in the program's file or in the unit's .dwo.
  *
  * Context: one thread.
  */
@@ -20,7 +20,7 @@
 #include "cli/symbols/text_pool.h"
 
 struct unit_chains {
-	/* borrowed; names the file, whose .dwo files are read */
+	/* borrowed; has the program's file, from which .dwo files are found */
 	const struct inlines_request *request;
 	struct dwarf_reader *reader; /* borrowed; reads the file of @request */
 	struct text_pool *pool;	     /* borrowed; memory for the result */
@@ -28,7 +28,7 @@ struct unit_chains {
 	struct dwarf_line *found; /* owned; lines of the addresses */
 	struct instances instances;
 	struct dwarf_containers containers;
-	/* owned; [file of the line program] -> its path, NULL: not read yet */
+	/* owned array: path of each file of the line program; NULL: not read yet */
 	const char **paths;
 	uint32_t path_room;
 	struct elf_file package_file; /* the .dwp, valid if @has_package */

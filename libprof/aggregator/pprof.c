@@ -22,10 +22,13 @@ struct writing {
 	struct pages_account account;
 	struct pages first_mapping; /* uint32_t by module */
 	uint32_t generated_mapping, machine_mapping;
-	/* Distinct frames are numbered; a frame's number is the number of its location. */
-	/* uint32_t by frame number: the first node of the call tree that has the frame. */
+	/*
+	 * Distinct frames are numbered; a frame's number is the number of its location. `nodes` is
+	 * an array of uint32_t, by frame number: the first node of the call tree that has the
+	 * frame. `numbers` is an array of uint32_t, by node: the number of the node's frame.
+	 */
 	struct pages nodes;
-	struct pages numbers; /* uint32_t by node */
+	struct pages numbers;
 	struct lookup frames;
 	uint32_t unsampled, no_stack; /* locations */
 	/*
@@ -239,7 +242,10 @@ static uint32_t write_synthetic(struct writing *w, const char *name)
 #define VALUES_MAX 5u
 #define CLOCK_TIME 1u
 
-/* Returns the index of the value for @stack, a wait. Stores the kind of wait in @labels. */
+/*
+ * @stack shows a wait. Returns the index, among a sample's values, of the time that it waited for:
+ * w->ready or w->waiting. Stores the kind of the wait in @labels.
+ */
 static unsigned time_of_wait(
 	const struct writing *w, const struct profile_stack *stack, struct pprof_labels *labels)
 {

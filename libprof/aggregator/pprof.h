@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write a profile as pprof, uncompressed. The file names only functions whose names were announced
- * to the library; its reader symbolizes the others by the mappings.
+ * to the library. A pprof reader finds the other names by the mappings.
  */
 #ifndef LIBPROF_AGGREGATOR_PPROF_H
 #define LIBPROF_AGGREGATOR_PPROF_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue: the order of barriers and completing them. */
+/* Add, cancel, pop and complete barriers. */
 #include "libprof/aggregator/queue.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flushes that wait for the worker of a process that profiles itself, first in, first out, and
- * the worker's positions in the rings.
+ * A queue of calls of flameprof_flush() that wait for the worker of a process that profiles itself.
+ * A waiting call is called a barrier: the worker ends a profile at the time of the call. The queue
+ * also has the worker's positions in the rings.
  *
  *   rings ──worker──▶ profile ──barrier──▶ flush
  *
@@ -27,11 +28,11 @@ enum barrier_state {
 	/* Popped by the worker, which will set `result`. */
 	BARRIER_TAKEN = 1,
 	BARRIER_DONE = 2,
-	/* The waiting thread timed out, or queue_stop() was called. The barrier used no samples. */
+	/* The waiting thread timed out, or queue_stop() was called. No profile was made. */
 	BARRIER_CANCELLED = 3,
 };
 
-/* A barrier of flameprof_flush(), in the memory of the waiting thread. */
+/* A waiting call of flameprof_flush(), in the memory of the waiting thread. */
 struct barrier {
 	/* enum barrier_state; atomic and a futex. It changes under the queue's lock. */
 	uint32_t state;
@@ -59,12 +60,12 @@ struct queue {
  * blocks. @arena is borrowed until queue_release(). Returns 0 or -errno.
  */
 int queue_init(struct queue *queue, void *arena, uint32_t blocks, uint64_t image);
-/* Cancel barriers. No other call of this queue may be running. */
+/* Cancel all barriers and destroy the lock. No other call of this queue may be running. */
 void queue_release(struct queue *queue);
 
 /*
  * Queue @barrier and wake the worker. @barrier is zero except `next`, and must not be moved or
- * freed until queue_wait() returns. Barriers have rising boundaries.
+ * freed until queue_wait() returns. Sets the barrier's boundary to the current time.
  * Returns 0, or -ECANCELED with nothing queued if the queue was stopped.
  */
 int queue_add_barrier(struct queue *queue, struct barrier *barrier);
@@ -83,8 +84,9 @@ void queue_stop(struct queue *queue);
 /* Returns the boundary of the oldest barrier; UINT64_MAX: there is none. Context: the worker. */
 uint64_t queue_boundary(struct queue *queue);
 /*
- * Returns the oldest barrier, which becomes TAKEN, or NULL if there is none up to @until_ns: it may
- * have been cancelled since queue_boundary(). Context: the worker.
+ * Remove the oldest barrier from the queue, make it TAKEN and return it. Returns NULL if no barrier
+ * has a boundary up to @until_ns, because it was cancelled since queue_boundary(). Context: the
+ * worker.
  */
 struct barrier *queue_pop(struct queue *queue, uint64_t until_ns);
 /*

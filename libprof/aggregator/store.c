@@ -93,7 +93,8 @@ static void drain_ring(struct flameprof_profile *p, struct wire_drain *drain,
 void store_drain(struct flameprof_profile *p, struct wire_drain *drain, uint64_t image,
 	uint64_t until_ns, struct store_result *result)
 {
-	static uint64_t frames[WIRE_MAX_DEPTH]; /* too large for any stack; one reader at a time */
+	/* Static, because it is too large for a stack. Only one thread reads the rings. */
+	static uint64_t frames[WIRE_MAX_DEPTH];
 	uint32_t high = wire_rings_high(drain->arena);
 
 	for (uint32_t i = 0; i < high; i++) {
@@ -123,12 +124,15 @@ void store_add_wait(struct flameprof_profile *p, uint64_t image, const struct wi
 }
 
 /* ---- where a module's code was mapped from --------------------------------------------------- */
-/* Reading a mapped module's program headers. The module may be unmapped at any moment. */
+/*
+ * The functions below read the program headers of a mapped module, which may be unmapped at any
+ * moment.
+ */
 
 #define HEADERS_MAX 64
 
 /*
- * Read by /proc/self/mem, which works in containers whose seccomp filter refuses
+ * Read the bytes from /proc/self/mem. This works also in containers whose seccomp filter refuses
  * process_vm_readv(2).
  */
 static int read_by_file(uint64_t address, void *to, size_t bytes)
@@ -194,7 +198,7 @@ void segments_read(struct names_module *module)
 }
 
 /* ---- the catalogue --------------------------------------------------------------------------- */
-/* The catalogue: names from control records, and the copying of names to profiles. */
+/* These functions read names from control records into the catalogue and copy them to profiles. */
 
 /* Limit of the catalogue's memory, enough for some 500,000 pieces of generated code. */
 #define CATALOGUE_BYTES_MAX (64u << 20)

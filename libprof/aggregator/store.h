@@ -16,16 +16,14 @@
 #include "libprof/profile/profile.h"
 #include "libprof/wire_drain.h"
 
-/*
- * Sums over added samples: store_drain() and store_add_wait() increment these values. Weights
- * are in periods.
- */
+/* Sums that store_drain() and store_add_wait() add to. Weights are in sampling periods. */
 struct store_result {
 	uint64_t samples, weight;
-	uint64_t full_samples, full_weight, full_bytes; /* did not fit into the profile */
+	/* Samples that did not fit into the profile. */
+	uint64_t full_samples, full_weight, full_bytes;
 	uint64_t damaged_samples, damaged_bytes;
 	uint64_t ends[FLAMEPROF_ENDS];
-	/* Part of samples and weight: recorded by virtual machines. */
+	/* The part of `samples` and `weight` that virtual machines recorded. */
 	uint64_t vm_samples, vm_weight;
 	/*
 	 * wait_weight: part of `weight` that is off CPU. unseen_weight: part of wait_weight whose
@@ -35,8 +33,8 @@ struct store_result {
 };
 
 /*
- * Set the profile's start. Call it when the profile begins; call store_end() when the profile is
- * handed to the caller.
+ * Set the profile's start and end time. Call store_end() before the profile is returned to the
+ * host.
  */
 void store_begin(struct flameprof_profile *profile, uint64_t start_ns, int64_t start_wall_s);
 void store_end(struct flameprof_profile *profile, uint64_t end_ns);
@@ -44,9 +42,9 @@ void store_end(struct flameprof_profile *profile, uint64_t end_ns);
 /*
  * Add the samples in every ring of @image, up to the first one later than @until_ns, and free their
  * bytes in the rings. A sample of WIRE_KIND_CREDIT without frames is added to the last stack of its
- * thread in this profile, or to the thread alone if there is none. A damaged record hides where the
- * next one begins, so the ring's other bytes are counted as damaged. Context: the arena's only
- * reader.
+ * thread in this profile, or to the thread alone if there is none. After a damaged record, the
+ * start of the next one is not known, so the ring's other bytes are counted as damaged. Context:
+ * the arena's only reader.
  */
 void store_drain(struct flameprof_profile *profile, struct wire_drain *drain, uint64_t image,
 	uint64_t until_ns, struct store_result *result);
@@ -69,9 +67,9 @@ struct store_catalogue;
 struct store_catalogue *store_catalogue_new(void);
 void store_catalogue_free(struct store_catalogue *catalogue); /* NULL is allowed */
 /*
- * Read every complete control record of @slot. Marks are added to @profile (NULL: discarded). A
- * damaged record hides where the next one begins, so reading stops there for ever. Returns the
- * number of records.
+ * Read every control record of @slot that is completely written. Add marks to @profile, or discard
+ * them if it is NULL. After a damaged record, nothing of @slot is read any more, because the start
+ * of the next record is not known. Returns the number of records.
  */
 unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint32_t slot,
 	struct flameprof_profile *profile);
@@ -80,16 +78,16 @@ uint64_t store_catalogue_lost(const struct store_catalogue *catalogue);
 /* Returns the number of marks lost since the last call. */
 uint64_t store_catalogue_read_lost_marks(struct store_catalogue *catalogue);
 /*
- * Copy the names that its stacks refer to into @profile. Call this when the profile is handed to
- * the caller. A part of the profile's memory is reserved for names.
- * Returns 0; -ENOSPC at the profile's limit or -ENOMEM: then the other names are missing.
+ * Copy the names that the stacks of @profile refer to from @catalogue to @profile. Call this before
+ * the profile is returned to the host. A part of the profile's memory is reserved for names.
+ * Returns 0; or -ENOSPC at the profile's limit or -ENOMEM, and then some names are missing.
  */
 int store_resolve(struct flameprof_profile *profile, const struct store_catalogue *catalogue);
 
 /* ---- where a module's code was mapped from --------------------------------------------------- */
 /*
- * The file offsets from which a module's code was mapped, read from the module's program headers in
- * memory. pprof readers need them to symbolize by mapping and file alone.
+ * pprof readers need the file offsets from which a module's code was mapped, to find symbols by
+ * mapping and file. The functions below read them from the module's program headers in memory.
  */
 
 /*

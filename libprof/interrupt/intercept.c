@@ -5,9 +5,10 @@
  * words, for the life of the process. A stub is made without a lock. If two threads make the same
  * stub at once, one of the two is freed before its address is known outside.
  *
- * An intercept stub is a call stub that calls its payload, the original. The word that all stubs of
- * an arena share is the address of the slow half of the tick check. The stub's frame stays on the
- * stack during the check, so unwinders and flameprof_lookup() name the builtin there. If no tick is
+ * An intercept stub is a call stub (flameprof_stub.h) whose payload is the original function. After
+ * the original returned, the stub reads the tick counter. If it is not 0, the stub calls the slow
+ * half of the tick check, whose address all stubs of an arena share. The stub's frame stays on the
+ * stack during this call, so unwinders and flameprof_lookup() name the builtin there. If no tick is
  * due, an intercept stub costs as much as a call stub. The stub's code contains the tick counter's
  * offset from the thread pointer and the registers to be saved, so both are determined again when
  * stubs are resumed.
@@ -34,8 +35,9 @@
 
 /* ---- the table of stubs ---------------------------------------------------------------------- */
 /*
- * The hash table of stubs by original, name and stack words. It holds only hashes and addresses,
- * because the keys are in the stubs' slots. Take no other lock while holding its lock.
+ * A hash table finds the stub of an original function, name and number of stack words. An entry
+ * holds only a hash and the stub's address, because the arena stores the key with the stub. Take no
+ * other lock while holding the table's lock.
  */
 
 /* The key of a stub. */
@@ -63,7 +65,7 @@ static size_t count;
 
 static FORK_LOCK(watch_forks, lock, (void)0)
 
-	/* Hash the part of @name that stubs keep. */
+	/* Hash the key of a stub, with the part of @name that the stub stores. */
 	static uint64_t
 	hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
 {
@@ -176,9 +178,10 @@ static flameprof_function *intercept_known_add(
 }
 
 /*
- * Callbacks of suspend.c. intercept_clear_known() forgets all stubs. intercept_restore_known()
- * enters a stub that was made again; without memory the stub is made anew when it is next wanted.
- * Context: no thread makes stubs meanwhile.
+ * suspend.c calls these two functions, while no thread makes stubs. intercept_clear_known() empties
+ * the hash table. intercept_restore_known() adds @stub, which was made again, to the table. If
+ * memory runs out, the stub is missing in the table, so another one is made when it is next asked
+ * for.
  */
 static void intercept_clear_known(void)
 {
@@ -205,9 +208,9 @@ static void intercept_restore_known(flameprof_function *stub, uint32_t stack_wor
 #define WORDS_MAX 64u
 
 /*
- * Most arenas with one number of stack words. Several are made because a stub should be within 4
- * GiB of its function: CPUs predict such calls and returns better (chunk.c), and a builtin may be
- * in a library that is far from the program.
+ * Maximum number of arenas whose stubs have the same number of stack words. There are several,
+ * because a stub should be within 4 GiB of its original: CPUs predict such calls and returns better
+ * (chunk.c), and the original may be in a library that is far from the program.
  */
 #define FAR_MAX	  16u
 #define FAR_SHIFT 32
@@ -233,8 +236,8 @@ static int is_near(const struct flameprof_arena *arena, flameprof_function *orig
 }
 
 /*
- * Find an arena for stubs with @words stack words near @original, or a far one if there are FAR_MAX
- * such arenas. Returns NULL if there is none.
+ * Find an arena near @original whose stubs have @words stack words. If there is none, return NULL,
+ * or a far arena if FAR_MAX arenas have @words stack words.
  */
 static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *original)
 {

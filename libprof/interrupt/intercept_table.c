@@ -133,7 +133,7 @@ static int write_copy(flameprof_function ***table, size_t n, flameprof_function 
 	for (size_t i = 0; copy && i < n; i++) {
 		flameprof_function *original = copy->entry[i];
 
-		/* If the copy already has a stub of this function, keep it, whatever its name. */
+		/* If the copy has a stub of this function, keep it, even with another name. */
 		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
 			store_entry(&copy->entry[i], stubs[i]);
 	}

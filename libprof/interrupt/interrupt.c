@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ticks of the calling thread, and the functions of the public API: enable, disable, register,
- * unregister. Also the end of a thread, and fork.
+ * Count and deliver the ticks of the calling thread, and enable, disable, register and unregister
+ * (flameprof_vm.h). Handle the end of a thread, and fork.
  *
  * Ticks are counted in thread-local storage. It is the library's only thread-local storage, and
  * static, so that generated code reads the counter in one instruction. The timer thread writes
@@ -36,7 +36,7 @@
 
 /* ---- ticks of the calling thread ------------------------------------------------------------- */
 /*
- * The calling thread's ticks: the only thread-local storage of the library, 8 bytes. Generated code
+ * A thread's ticks are counted in the library's only thread-local storage, 8 bytes. Generated code
  * reads the counter at a constant offset from the thread pointer, so the storage is static
  * (initial-exec). glibc reserves room for that even if the library is opened late.
  */
@@ -64,7 +64,7 @@ extern __thread volatile uint32_t own_ticks STATIC_STORAGE
 enum own_state {
 	/* The host's function runs on this thread. */
 	INSIDE = 1,
-	/* One of the ticks is from interrupt_ticks_mark(). */
+	/* One of the counted ticks was added by interrupt_ticks_mark(), not by the timer. */
 	MARKED = 2,
 	COUNTED = 4, /* counted in interrupt.inside */
 };
@@ -205,8 +205,8 @@ void flameprof_interrupt_take(void)
 		interrupt_take();
 	} else if (!(own_state & INSIDE)) {
 		/*
-		 * Zero this copy's counter, which only shows that there are ticks. The other copy
-		 * has counted them and delivers them.
+		 * There are two copies of the library in the process. The other copy has counted
+		 * the ticks and delivers them; this copy's counter only shows that there are some.
 		 */
 		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
 		other_copy.flameprof_interrupt_take();
@@ -218,7 +218,10 @@ void flameprof_interrupt_take(void)
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX (10 * CLOCK_NS_PER_S)
 
-/* Value: the thread's interrupt_thread, or &was_registered. */
+/*
+ * The value of `key` is the thread's struct interrupt_thread while the thread is registered, and
+ * &was_registered after it was unregistered.
+ */
 static pthread_key_t key;
 static struct interrupt_thread was_registered;
 static int init_error;
@@ -244,8 +247,8 @@ uint64_t interrupt_period_here_ns(void)
 }
 
 /*
- * The host's function, as registered in the other copy of the library: calls the function that was
- * registered in this copy.
+ * The function that this copy of the library registers in the other copy. It calls the host's
+ * function, which was registered in this copy.
  */
 static void call_here(void *context, uint32_t ticks)
 {
@@ -254,8 +257,8 @@ static void call_here(void *context, uint32_t ticks)
 }
 
 /*
- * The `tick` callback, as registered in the other copy of the library: raises the counter of this
- * copy.
+ * The `tick` callback that this copy of the library registers in the other copy. It raises this
+ * copy's counter of @thread.
  */
 static void raise_here(void *thread)
 {
@@ -333,9 +336,9 @@ static void fork_parent(void)
 }
 
 /*
- * Start a child's timer at its first safe point, because most children only exec.
- * interrupt_ticks_mark() makes the thread enter the safe point. If the thread has a `tick`
- * callback, start the timer at once.
+ * Do not start the timer in the fork child yet, because most children only call exec. Mark a tick
+ * by interrupt_ticks_mark() instead, so that the thread starts the timer at its next safe point. If
+ * the thread has a `tick` callback, start the timer at once.
  */
 static void fork_child(void)
 {
@@ -458,8 +461,8 @@ int flameprof_interrupt_unregister(void)
 	if (!thread)
 		return -ESRCH;
 	/*
-	 * A value other than NULL makes libc call thread_ends() at the thread's end, which ends the
-	 * timer.
+	 * Set a value other than NULL, so that libc still calls thread_ends() at the thread's end:
+	 * the timer must not be the last thread.
 	 */
 	pthread_setspecific(key, &was_registered);
 	end_ticks(thread);
@@ -528,8 +531,8 @@ static int clear_function(void)
 }
 
 /*
- * With two copies of the library: disable ticks in the other copy, which then no longer calls the
- * function of this copy, and clear that function.
+ * Disable ticks in the other copy of the library, so that it no longer calls the host's function
+ * through this copy. Then clear the function in this copy.
  */
 static int disable_in_other_copy(void)
 {

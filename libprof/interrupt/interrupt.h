@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ticks inside libprof/: which threads get them, and what happens at a tick.
+ * Count ticks for registered threads and deliver them to the host (flameprof_vm.h).
  *
  *   timer ──every period──▶ counter += periods, then flag = 1 ─ ─ ▶ safe point of the thread:
  *   (our own thread)        of each registered thread               counter = 0, call the host
@@ -49,7 +49,7 @@ struct interrupt_thread {
 	flameprof_interrupt_function *function; /* NULL: interrupt.function */
 	void *context;				/* for `function` */
 	/*
-	 * Period of the thread's ticks: its own, or interrupt.period_ns; 0: the thread gets no
+	 * Period of the thread's ticks: its own, or interrupt.period_ns. 0 if the thread gets no
 	 * ticks now.
 	 */
 	uint64_t period_ns;
@@ -108,9 +108,9 @@ uint64_t interrupt_period_here_ns(void);
 
 /* ---- intercepts ------------------------------------------------------------------------------ */
 /*
- * The parts of intercept.c (libprof/flameprof_vm.h) that this folder shares. Intercept stubs are
- * slots of ordinary arenas, one arena for each number of stack words; the original function is the
- * payload.
+ * Functions of intercept.c that other files of this folder use. libprof/flameprof_vm.h explains
+ * intercept stubs. An intercept stub is an ordinary stub (libprof/flameprof_stub.h) whose payload
+ * is the original function. All stubs of one arena have the same number of stack words.
  */
 
 /*
@@ -120,8 +120,8 @@ uint64_t interrupt_period_here_ns(void);
 int intercept_find(flameprof_function *function, flameprof_function **original);
 
 /*
- * Make or find an intercept stub. Sets *@out to the stub; if @original is a stub itself, to
- * @original. The other parameters are those of flameprof_intercept().
+ * Find or make the intercept stub of @original and store it in *@out. If @original is an intercept
+ * stub itself, store @original. The other parameters are those of flameprof_intercept().
  * Returns 0, -EINVAL, -EACCES, -EBUSY between suspend and resume, or -ENOMEM.
  */
 int intercept_make(flameprof_function **out, flameprof_function *original, const char *name,

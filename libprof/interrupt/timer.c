@@ -10,10 +10,10 @@
  *     ▼
  *   ENDED     the thread has left, and must be joined before the next one is made
  *
- * The timer must not be the last thread, because a process ends with its last thread. So each
- * thread that was ever registered, when it ends and no thread gets ticks, ends the timer and waits
- * for its end. Otherwise an idle timer waits for a second before it leaves, because making a thread
- * is expensive.
+ * The timer must not be the last thread, because a process ends with its last thread. So if a
+ * thread ends that was ever registered, and no thread gets ticks, it ends the timer and waits for
+ * the timer's end. Otherwise an idle timer waits for a second before it leaves, because making a
+ * thread is expensive.
  */
 #include "libprof/interrupt/timer.h"
 
@@ -278,7 +278,9 @@ enum timer_state {
 static struct {
 	enum timer_state state;
 	pthread_t id; /* valid in RUNS and ENDED */
-	/* A timer thread ends itself if it was made for another generation. */
+	/*
+	 * Number of the current timer thread. A timer thread that has another number ends itself.
+	 */
 	uint32_t generation;
 	/* Time of the next tick; UINT64_MAX: idle; 0: the thread has not run yet. */
 	uint64_t wakes_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Varints, fields and nested messages. A message's length stands before the message but is known
- * only at its end: one byte is reserved for the length, and the message is moved if the length
- * needs more bytes.
+ * Read and write varints, fields and nested messages. A message's length stands before the message
+ * but is known only at its end. So one byte is reserved for the length, and the message is moved if
+ * the length needs more bytes.
  */
 #include "libprof/pprof/protobuf.h"
 

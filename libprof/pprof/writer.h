@@ -80,8 +80,8 @@ void pprof_put_default_type(struct pprof_writer *writer, const char *type);
 void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t duration_ns);
 
 /*
- * Write a fact as a comment; write nothing for "" or a weight of 0. @time_ns is the time since the
- * profile's start.
+ * Each of these functions writes one fact as a comment of the profile, or nothing if the text is ""
+ * or the weight 0. @time_ns is the time since the profile's start.
  */
 void pprof_put_title(struct pprof_writer *writer, const char *title);
 void pprof_put_filters(struct pprof_writer *writer, const char *filters);

@@ -69,7 +69,7 @@ static int read_at(const struct file *file, void *out, size_t bytes, uint64_t of
 	return 0;
 }
 
-/* Returns program header @i of e_phnum, or NULL if it cannot be read. */
+/* Returns program header number @i, valid until the next call, or NULL if it cannot be read. */
 static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
 {
 	const ElfW(Ehdr) *header = &file->header;

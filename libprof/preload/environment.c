@@ -394,8 +394,8 @@ static int find_cause(int directory, const char *file, char *const *environment)
 }
 
 /*
- * Search @file, a name without '/', in each folder of PATH. Returns find_cause() of the first
- * executable file for which it does not fail, or -errno. execvp() may start another file than this,
+ * Search @file, a name without '/', in each folder of PATH. Returns the result of find_cause() for
+ * the first executable file that find_cause() can read, or -errno. execvp() may start another file,
  * because only an exec shows whether a file can be executed.
  */
 static int find_cause_along_path(const char *file, char *const *environment)
@@ -436,8 +436,8 @@ int preload_is_confined(void)
 	uint32_t quit = __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED);
 
 	/*
-	 * WIRE_QUIT_TIMERS does not confine: an image that got no timer may make system calls, and
-	 * the next image may get a timer.
+	 * If sampling ended because no timer could be made (WIRE_QUIT_TIMERS), the image is not
+	 * confined: it may make system calls, and the next image may get a timer.
 	 */
 	return (quit && quit != WIRE_QUIT_TIMERS) ||
 	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;

@@ -92,8 +92,8 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 
 /*
  * Read clock, rate and signal once, and check them, because any profiled process may have changed
- * them in the arena. The kind of clock comes from @cookie, which other processes cannot change,
- * because timers that expire while threads sleep would interrupt their system calls.
+ * them in the arena. Whether the clock is elapsed time is read from @cookie, which other processes
+ * cannot change: a wrong value would make timers interrupt the system calls of sleeping threads.
  */
 static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {
@@ -112,9 +112,9 @@ static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 }
 
 /*
- * Check that the mapped @bytes bytes at @arena belong to an arena whose flamerun has not ended. If
- * only a part is mapped, count the process as lost. Returns 1 if it is the arena and all of it is
- * mapped.
+ * Check that the mapped @bytes bytes at @arena are an arena whose flamerun has not ended. Returns 1
+ * if they are and the whole arena is mapped. If only a part of the arena is mapped, count the
+ * process as lost and return 0.
  */
 static int is_arena(
 	struct wire_arena *arena, size_t bytes, uint64_t arena_bytes, uint64_t cookie)
@@ -182,8 +182,8 @@ static void *map_arena(const struct channel *channel)
 }
 
 /*
- * Begin to sample the first thread of an image. If the thread gets no timer, quit; flamerun then
- * samples the image from outside. Returns 1 if the thread is sampled.
+ * Begin to sample the first thread of an image. If no timer can be made for it, the library stops
+ * sampling this process, and flamerun samples it from outside. Returns 1 if the thread is sampled.
  */
 static int arm_first_thread(struct sampler_thread *thread)
 {
@@ -191,8 +191,8 @@ static int arm_first_thread(struct sampler_thread *thread)
 		return 1;
 	if (sampler.slot->timer_error) {
 		/*
-		 * Count a process, not a thread. Count before quitting, because after that the slot
-		 * may be given to another image.
+		 * Undo the count of the thread, because the process is counted instead. Do this
+		 * before quitting, because after that the slot may belong to another image.
 		 */
 		__atomic_fetch_sub(&sampler.slot->timerless_threads, 1, __ATOMIC_RELAXED);
 		sampler_quit(WIRE_QUIT_TIMERS);
@@ -233,8 +233,8 @@ static void fork_prepare(void)
 }
 
 /*
- * Undo fork_prepare()'s count if the fork fails. Forks inside libc do not call this function, so a
- * failed one of these stays counted.
+ * If the fork fails, undo the count of fork_prepare(). libc itself forks without calling this
+ * function, so such a fork stays counted if it fails.
  */
 PRELOAD_EXPORT pid_t fork(void)
 {
@@ -274,9 +274,9 @@ static struct sampler_thread *begin_in_child(void *arena, const struct sampler_t
 	if (forked)
 		before = *forked;
 	/*
-	 * If the process that forked is not the process that was sampled, a raw clone(2) made it,
-	 * as bubblewrap does to enter a new PID namespace. flamerun may then not see this process
-	 * under its pid.
+	 * If the forking process was not sampled itself, it was made by a raw clone(2), as
+	 * bubblewrap makes one to enter a new PID namespace. The child's pid may then be different
+	 * in flamerun's PID namespace.
 	 */
 	sampler.namespaced |= forking_pid != sampler.pid;
 	sampler_reset_in_child();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of the functions that end a process image: the exec family and _exit(). Each records
- * the CPU time of all threads before the kernel forgets it. posix_spawn() does not end the image;
- * its interposer sets only the environment and the signal state of the child. (glibc has an older
- * version of posix_spawn(), which runs files without "#!" by the shell; programs linked before
- * glibc 2.15 get the newer version instead.) system() and popen() do not call these functions
- * inside libc: their interposers set the signal state of the shell, but its environment is not
- * changed.
+ * Interpose the functions that end a process image: the exec family and _exit(). Each interposer
+ * records the CPU time of all threads before the kernel forgets it. posix_spawn() does not end the
+ * image; its interposer sets only the environment and the signal state of the child. (glibc has an
+ * older version of posix_spawn(), which runs files without "#!" by the shell; programs linked
+ * before glibc 2.15 get the newer version instead.) system() and popen() do not call these
+ * functions inside libc: their interposers set the signal state of the shell, but its environment
+ * is not changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,8 +118,8 @@ static void begin_exec(struct exec_state *exec_state)
 	}
 	preload_leave(WIRE_SLOT_EXEC);
 	/*
-	 * Remove perf events, because one of their signals that is pending while the signal is
-	 * blocked would be delivered to the next image, and may kill it.
+	 * If the program blocks the sampling signal, end the perf events that send it. Otherwise a
+	 * signal that is pending would be delivered to the next image and might kill it.
 	 */
 	is_thread_held = is_held(thread_before_exec());
 	if (is_thread_held)
@@ -303,8 +303,8 @@ PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
 }
 
 /*
- * If the program ignores the sampling signal, no thread is sampled until system() returns; that CPU
- * time appears as unsampled.
+ * If the program ignores the sampling signal, restore_signal() makes the kernel ignore it for all
+ * threads. So no thread is sampled until system() returns, and the CPU time appears as unsampled.
  */
 PRELOAD_EXPORT int system(const char *command)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mlockall() while the library and the arena are mapped. The arena has 32 to 256 MiB, the library's
- * tables have 6, and most of that is never touched. The kernel counts all of it against
- * RLIMIT_MEMLOCK, so the call fails, or it locks all of it, which allocates every page.
+ * Interpose mlockall(), because the call would include the library's own memory: an arena of 32 to
+ * 256 MiB and tables of 6 MiB, most of which is never touched. The call would either fail, because
+ * the kernel counts all of this memory against RLIMIT_MEMLOCK, or allocate every page of it.
  *
  * In a process with one thread, two things are unmapped during the call, with all signals blocked:
  * the pool, which is the part of the arena that only handlers touch, and those pages of the tables
@@ -52,7 +52,7 @@ struct range {
 	size_t bytes;
 };
 
-/* The ranges that are unmapped during a call. */
+/* The ranges that are unmapped during a call of mlockall(). */
 struct absent {
 	struct range pool;
 	/* Address of the page of the pool that stays mapped. */
@@ -146,7 +146,9 @@ static int unmap(struct absent *absent)
 	return 0;
 }
 
-/* Undo unmap(). Returns 0, or -ENOMEM; after that no handler may run. */
+/*
+ * Undo unmap(). Returns 0 or -ENOMEM. After -ENOMEM no handler may run, because memory is missing.
+ */
 static int map_again(const struct absent *absent)
 {
 	size_t page = getauxval(AT_PAGESZ);

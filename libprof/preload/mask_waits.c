@@ -43,15 +43,16 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 struct wait {
 	struct sampler_thread *thread;
 	uint32_t was_held;
-	/* State of an outer wait that the handler of another signal interrupted. */
+	/* The thread's state before begin_wait(): a signal handler may wait during another wait. */
 	struct sampler_wait before;
 };
 
 /*
- * If the thread only seems to block the sampling signal, and @mask unblocks it, block the signal in
- * the kernel until the call sets @mask. Then a SIGVTALRM of the program's own ends the call as the
- * program expects, and host.c calls the program's handler. @call is the system call that waits,
- * @first its first argument.
+ * Call this before a wait that sets @mask. If the program believes that the thread blocks the
+ * sampling signal (masks.c), and @mask unblocks the signal, block the signal in the kernel until
+ * the wait sets @mask. Then a SIGVTALRM of the program's own ends the wait, as the program expects,
+ * and host.c calls the program's handler. @call is the waiting system call's number, @first its
+ * first argument.
  */
 static struct wait begin_wait(const sigset_t *mask, long call, uint64_t first)
 {
@@ -209,8 +210,8 @@ PRELOAD_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
 /* ---- calls that wait for a signal ------------------------------------------------------------ */
 
 /*
- * If a signal of a timer of the library ends the wait, drop it and continue to wait. Its handler
- * was not called, so its weight is added later.
+ * If the wait returns a signal of one of the library's timers, discard the signal and continue to
+ * wait. The library's handler was not called for it, so the weight of the signal is added later.
  */
 PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 	const struct timespec *restrict timeout)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal masks. In the kernel's mask, a sampled thread does not block the sampling signal for long,
- * but the program must not notice that. The block that the program asked for is kept in struct
- * sampler_thread and returned when the program reads the mask; host.c applies it when a SIGVTALRM
- * of the program's own comes.
+ * Interpose the calls that change a signal mask. If a sampled thread blocks the sampling signal,
+ * the kernel's mask still unblocks it, so that sampling continues; sampler_thread.held is set
+ * instead. The mask that the program reads contains the signal. If a SIGVTALRM of the program's own
+ * arrives while `held` is set, host.c blocks the signal in the kernel and sends it again.
  *
- * Limit: the kernel and libc save and restore masks without this block. If a thread blocks
- * SIGVTALRM, and siglongjmp(), setcontext() or the return from a signal handler restores an earlier
- * mask, SIGVTALRM still seems to be blocked; and the other way round.
+ * Limit: masks that the kernel and libc save and restore do not contain `held`. So after
+ * siglongjmp(), setcontext() or the return from a signal handler, SIGVTALRM may seem blocked
+ * although the restored mask allows it, or the reverse.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -29,9 +29,9 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 }
 
 /*
- * Change the mask of a vfork child. Such a child is not sampled, so the kernel has its real mask.
- * If the signal only seemed to be blocked in its parent, this also holds for the child until it
- * sets a mask itself.
+ * Change the mask of a vfork child. Such a child is not sampled, so the kernel gets the mask
+ * unchanged. If `held` is set in the parent, the mask that the child reads also contains the
+ * sampling signal, until the child itself blocks the signal or sets a whole mask.
  */
 static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
 	const sigset_t *set, sigset_t *old_set)
@@ -69,7 +69,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 		*sampler_mask(&copy) &= ~sampler_signal_bit();
 		set = &copy;
 	}
-	/* Store before the call, because a pending signal may be delivered during the call. */
+	/* Set `held` before the call, because a pending signal may be delivered during the call. */
 	if (set)
 		__atomic_store_n(&thread->held, held_after(how, is_asked, held), __ATOMIC_RELAXED);
 	error = next(how, set, old_set);

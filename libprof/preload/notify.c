@@ -46,7 +46,7 @@ static void notify(union sigval value)
 	notified->function(notified->value);
 }
 
-/* Find or make the entry for @event's function and value. Returns NULL if the table is full. */
+/* Find or add the entry for the function and value in @event. Returns NULL if the table is full. */
 static struct notified *find_notified(const struct sigevent *event)
 {
 	for (unsigned i = 0; i < NOTIFIED_MAX; i++) {

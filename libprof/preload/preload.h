@@ -91,7 +91,7 @@ struct preload_handover {
 	/* The last LD_PRELOAD in `given`, which is the one that ld.so reads; NULL: none. */
 	char *variable;
 	const char *library;	    /* path of this library, borrowed */
-	/* The library is added to or removed from `variable`. */
+	/* Set if the library must be added to `variable`, or removed from it. */
 	int is_added, is_dropped;
 	/* WIRE_ENV variable to be added, borrowed; NULL: not added. */
 	const char *channel;
@@ -101,7 +101,8 @@ struct preload_handover {
 	enum wire_unprofiled cause;
 	int is_counted; /* `cause` was counted in the arena */
 	/*
-	 * A seccomp filter was installed that the library did not see: make no more system calls.
+	 * Set if the process has a seccomp filter whose installation the library did not see. Then
+	 * the library must not make any more system calls.
 	 */
 	int is_unseen;
 };

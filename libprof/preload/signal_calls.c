@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls rt_sigaction and rt_sigprocmask that a program makes by syscall(2), as language
+ * Handle rt_sigaction and rt_sigprocmask calls that a program makes by syscall(2), as language
  * runtimes do that reset or block all signals. For the sampling signal they must do what the
  * interposed sigaction() and pthread_sigmask() do, because the signal's default action would kill
  * the program.
@@ -62,10 +62,12 @@ static long change_action(const unsigned long a[4])
 }
 
 /*
- * Change the kernel's mask, except for the sampling signal, which only seems to be blocked. First
- * make the call with an invalid `how`, which changes nothing: if a pointer or the size is bad, the
- * kernel returns its own error. Use libc's function for the sampling signal alone, because it would
- * leave out libc's internal signals. Returns 0 or -errno.
+ * Do what rt_sigprocmask does, with the arguments @a, but for the sampling signal do what the
+ * interposed pthread_sigmask() does (masks.c). Change the other signals by the system call, because
+ * pthread_sigmask() ignores libc's internal signals.
+ *
+ * First make the call with an invalid `how`, which changes nothing: if a pointer or the size is
+ * bad, the kernel returns its own error. Returns 0 or -errno.
  */
 static long change_mask(const unsigned long a[4])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interposers of pthread_create() and thrd_create(). The creating thread claims an entry for the
- * new thread. The new thread begins in a wrapper that makes its timer, and a thread-specific
- * destructor ends its sampling.
+ * Interpose pthread_create() and thrd_create(). The creating thread claims an entry for the new
+ * thread. The new thread begins in a wrapper that makes its timer, and the destructor of a
+ * thread-specific key ends its sampling.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -168,9 +168,9 @@ static void *thread_main(void *argument)
 }
 
 /*
- * Returns 1 if a new thread inherits from its creator that the sampling signal only seems to be
- * blocked. It does not if @attributes have a signal mask, because the kernel gives the thread that
- * mask.
+ * Returns `held` of a new thread (masks.c): that of its creator, because a thread inherits its
+ * creator's signal mask. If @attributes have a signal mask, the kernel gives the thread that mask,
+ * so `held` is 0.
  */
 static uint32_t inherits_held(const pthread_attr_t *attributes)
 {

@@ -82,14 +82,14 @@ int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid
  */
 struct found {
 	const struct profile_image *image;
-	/* Number, within the image, of the thread that gets the weight. */
+	/* Number of the thread that gets the weight, as in struct profile_thread_key. */
 	uint32_t number;
 	uint32_t thread;	       /* index + 1, 0: missing */
-	/* Remembered facts of a thread that has no entry, or NULL. */
+	/* Record in p->recent of a thread that has no entry, or NULL. */
 	struct profile_thread *recent;
 	/*
-	 * 1: times are no longer kept, so the weight goes to the entry of all such threads (number
-	 * 0).
+	 * 1 if times are no longer kept and the thread has no entry. The weight then goes to
+	 * number 0, the entry that such threads of the image share.
 	 */
 	int is_unshown;
 	/* Number of frames whose nodes were found, from the outermost frame on. */
@@ -137,8 +137,8 @@ static uint32_t node_at_depth(
 }
 
 /*
- * Returns 1 if the nodes from @leaf up to @depth are the frames of p->path. Their numbers are
- * stored in the path on the way. The nodes of the outermost @depth frames are known already.
+ * Returns 1 if @leaf and its parents have the frames of p->path. Walk up to depth @depth only,
+ * because the nodes of the outermost @depth frames are known. Store the node numbers in p->path.
  */
 static int is_path_to(
 	const struct flameprof_profile *p, const struct found *found, uint32_t leaf, uint32_t depth)
@@ -236,7 +236,7 @@ static void find_thread(struct flameprof_profile *p, uint32_t image,
 		found->key.thread = found->thread - 1;
 }
 
-/* Returns the thread's entry or its remembered facts, or NULL if there are neither. */
+/* Returns the thread's entry, or else its record in p->recent, or NULL. */
 static struct profile_thread *thread_of(
 	const struct flameprof_profile *p, const struct found *found)
 {
@@ -245,9 +245,9 @@ static struct profile_thread *thread_of(
 }
 
 /*
- * Limit of CPU time that is added to a thread's last stack. The kernel checks timers at its tick,
- * at least every 10 ms, so a thread normally uses less than two ticks after its last sample. If
- * more is due, its signals were blocked.
+ * Limit of the CPU time after a thread's last sample that is added to the thread's last stack. The
+ * kernel checks timers at its tick, at least every 10 ms, so a thread normally uses less than two
+ * ticks after its last sample. If it used more, the sampling signal was blocked.
  */
 #define LAST_STACK_NS 20000000
 
@@ -259,9 +259,10 @@ static int fits_last_stack(const struct flameprof_profile *p, const struct wire_
 
 /*
  * Find the stack for a sample without frames: the last stack of its thread. A WIRE_KIND_CREDIT
- * sample also gets the time of the thread's last sample: if many threads end together, their
- * weights would otherwise all be at one moment, more than the CPUs could have run. For more than
- * LAST_STACK_NS no stack is found, and the weight is drawn as [unsampled].
+ * sample also gets the time of the thread's last sample. Otherwise, if many threads end together,
+ * more weight would be at one moment than the CPUs could have run. If the weight of a
+ * WIRE_KIND_CREDIT sample is more than LAST_STACK_NS, no stack is found, and the weight is drawn as
+ * [unsampled].
  */
 static void find_last_stack(
 	const struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
@@ -284,7 +285,7 @@ static void find_last_stack(
 		found->stack = profile_find_stack(p, &found->key);
 }
 
-/* Returns 1 if thread, kind and end are those of the stack added last. */
+/* Returns 1 if the sample has the thread, kind and end of the stack that was added last. */
 static int is_last_stack(const struct flameprof_profile *p, const struct found *found)
 {
 	const struct profile_stack *stack;
@@ -363,8 +364,8 @@ static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
 	/*
-	 * Waits and virtual machines are measured in elapsed time, which is not added to the weight
-	 * of another clock.
+	 * Waits and the samples of virtual machines are measured in elapsed time. Do not add that
+	 * time to p->weight if the profile measures another time.
 	 */
 	int is_other = (sample->kind == WIRE_KIND_WAIT && p->clock != FLAMEPROF_CLOCK_ELAPSED) ||
 		       (sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM);
@@ -400,7 +401,7 @@ static void commit_weight(
 		p->totals.counts.untimed++;
 }
 
-/* Add an entry for the thread and copy its remembered facts to the entry. */
+/* Add an entry for the thread and copy its record in p->recent to the entry. */
 static void commit_thread(struct flameprof_profile *p, uint32_t image, struct found *found)
 {
 	const struct profile_thread_key key = {found->image->id, found->number};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory from the kernel; and growing a hash table: twice the slots, all entries inserted again. */
+/*
+ * Map memory from the kernel, and grow hash tables: a table gets twice the slots, and all entries
+ * are inserted again.
+ */
 #include "libprof/profile/lookup.h"
 
 #include <errno.h>
@@ -99,8 +102,8 @@ void pages_release(struct pages_account *account, struct pages *array)
 #define BITS_MIN 10
 
 /*
- * entries_before_growth(): number of entries at which a table grows. entries_max(): number at which
- * it is full if the limit forbids growth.
+ * A table grows when it has more entries than entries_before_growth(). If the memory limit forbids
+ * growth, the table is filled up to entries_max().
  */
 static uint64_t entries_before_growth(uint32_t bits)
 {

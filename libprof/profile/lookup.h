@@ -23,8 +23,8 @@
 
 /* ---- memory of its own ----------------------------------------------------------------------- */
 /*
- * Memory mapped from the kernel, so that the host's malloc() is not used: blocks, and arrays that
- * grow up to their account's limit. Every mapped byte is counted.
+ * These functions map memory from the kernel, so that the host's malloc() is not used: blocks, and
+ * arrays that grow up to their account's limit. Every mapped byte is counted.
  *
  * Context: any thread, not a handler; an account and its arrays belong to one thread at a time.
  */

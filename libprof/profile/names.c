@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of modules, code, files and strings. */
+/* Find and add entries in the tables of struct names: modules, code, files and strings. */
 #include "libprof/profile/names.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ int names_add_code(struct names *names, struct pages_account *account,
 		error = names_add_string(names, account, name, &name_offset);
 	if (error)
 		return error;
-	/* Ranges are assigned in rising order, so few ranges have to move. */
+	/* Most added ranges have the highest `space` so far, so few entries have to move. */
 	memmove(names_code(names, at + 1), names_code(names, at),
 		(names->code_count - at) * sizeof(*code));
 	*names_code(names, at) = *code;

@@ -40,7 +40,8 @@ struct names_module {
 };
 
 /*
- * A range of the code space: generated code, or a virtual machine's function without machine code.
+ * A range of the code space (WIRE_MODULE_CODE in wire.h): generated code, or a virtual machine's
+ * function without machine code.
  */
 struct names_code {
 	uint64_t space, bytes;
@@ -91,7 +92,7 @@ static inline int names_code_is_function(const struct names_code *code)
 	return !code->start;
 }
 
-/* Returns 1 if @code is not code, but the leaf of a thread that waits. */
+/* Returns 1 if @code is not code, but the reason of a wait, which is the leaf of a stack. */
 static inline int names_code_is_wait(const struct names_code *code)
 {
 	return (code->space & WIRE_WAIT_BIT) != 0;

@@ -5,12 +5,13 @@
  *
  * A stack is found by the hash of its path and confirmed by walking up from its leaf node. All
  * slots of a new stack can be prefetched at once, because a path's hash does not depend on the
- * parent's number. A node takes 12 bytes, and a slot 4, whose spare bits hold more of the hash.
+ * parent's number. A node takes 12 bytes, and a slot of the hash table 4. The bits of a slot that
+ * the number does not need hold a part of the hash.
  *
  * A process image (one exec or fork) is a node above its stacks: module numbers and code spaces
  * belong to one image, so equal frames of two images are different nodes. Modules of all images are
- * in one table. Names of code are in one table per image, because ranges rise in order only within
- * an image.
+ * in one table. Names of code are in one table per image, because only the code of one image is
+ * announced with rising `space`, which makes adding to the sorted table cheap.
  *
  * Entries are first reserved, then committed, so a sample that does not fit changes nothing. A
  * sixteenth of the memory limit is reserved for names, so that a full profile still has names.
@@ -163,8 +164,8 @@ int profile_begin_run(struct flameprof_profile *p, uint64_t id)
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 /*
- * Owner for node_hash(): hashes nodes in the order of their numbers, so that a parent's hash is
- * known before its children's.
+ * The argument of node_hash(), which must be called for the nodes in the order of their numbers: a
+ * node's hash is computed from that of its parent, which has a lower number.
  */
 struct path_hasher {
 	const struct flameprof_profile *profile;
@@ -183,8 +184,8 @@ static uint32_t node_hash(const void *owner, uint32_t number)
 
 /*
  * Make room for @n more nodes. Path hashes are not stored, so growing the table computes them into
- * temporary memory, four bytes per node. Check first that all of it fits, because a full table
- * would otherwise try again for every sample.
+ * temporary memory, four bytes per node. Check first that all of it fits, because a table that
+ * cannot grow would otherwise compute all hashes again for every sample.
  */
 static int grow_node_lookup(struct flameprof_profile *p, uint32_t n)
 {
@@ -303,9 +304,9 @@ uint32_t profile_commit_thread(
 }
 
 /*
- * Size of the table of threads without entries. A program may start any number of threads, and most
- * end before a sample of them is kept, so they get no entries. Their facts are remembered in this
- * table by thread number. Numbers rise, so a thread's facts are overwritten only after this many
+ * Number of slots in p->recent, which has names, tids and last stacks of threads that have no entry
+ * in p->threads. A program may start any number of threads, and most end before a sample of them is
+ * kept. Thread numbers rise and select the slot, so a slot is overwritten only after this many
  * later threads.
  */
 #define RECENT_THREADS 16384u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile, both of a flamerun with all its processes and of a process that profiles itself:
+ * A profile holds what flamerun recorded of all processes, or what a process recorded of itself:
  * process images, their modules and threads, stacks, samples with their times, names of code,
  * marks. Entries are numbered in the order of their first appearance. Stacks share their outer
  * frames in a tree of nodes; each node is a frame with a parent:
@@ -58,32 +58,37 @@ struct profile_image {
 	uint32_t root;	    /* root node of all its stacks */
 	uint32_t root_hash;
 	uint64_t start_ns;		   /* CLOCK_MONOTONIC */
-	/* CPU time of the process at its start, and when it left or was last seen. */
+	/* CPU time of the process when the image began, and when it ended or was last seen. */
 	uint64_t start_cpu_ns, end_cpu_ns;
-	/* The fields below are set if the image reported its end itself. */
-	/* CPU time of the image's threads while they were sampled. */
+	/*
+	 * CPU time of the image's threads while they were sampled. This field and the next three
+	 * are complete only if end_is_reported is set.
+	 */
 	uint64_t threads_ns;
 	/* CPU time of children that the image had waited for, and of their descendants. */
 	uint64_t children_ns;
 	/* Resident memory of the largest of these children. */
 	uint64_t children_kib;
 	/*
-	 * Weight that was sampled after the image's end, beyond the weight that was recorded as due
-	 * there.
+	 * Weight of samples taken after the image had reported its end, without the weight that the
+	 * report had already credited to its threads.
 	 */
 	uint64_t after_leave;
-	/* Weight that was delivered but dropped, torn or paused. */
+	/*
+	 * Weight of timer signals that left no sample, because the sample was dropped or only half
+	 * written when its thread ended, or because recording was paused.
+	 */
 	uint64_t unrecorded;
 	/* Number of sampled threads that were alive when the image ended. */
 	uint32_t live_threads;
 	uint32_t signal;       /* sampling signal; 0: unknown */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* CPU time without samples, by cause */
 	uint64_t short_threads;			      /* count for WIRE_UNSAMPLED_SHORT */
-	/* struct names of the image's code; unused in the first image. */
+	/* A struct names of the image's generated code. The first image uses profile.names. */
 	struct pages words;
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
-	/* Sampled from outside by flamerun's tracer, which found the image running. */
+	/* Set if flamerun's tracer found the image running and sampled it from outside. */
 	uint8_t from_outside;
 	uint8_t end_is_reported;
 	uint8_t left_paused;
@@ -91,11 +96,11 @@ struct profile_image {
 	uint8_t went_on;
 	uint8_t left_by_exec;
 	uint8_t ended;
-	/* The signal had another handler when the image ended. */
+	/* When the image ended, the sampling signal had another handler than this library's. */
 	uint8_t is_displaced;
 	/* The image could not be sampled: all its CPU time is WIRE_KIND_CREDIT without a stack. */
 	uint8_t unsampled;
-	/* `unsampled` because tracing is forbidden; 0: because the image was too short. */
+	/* If `unsampled` is set: 1 if tracing was forbidden, 0 if the image was too short. */
 	uint8_t is_refused;
 	/* The image was running when recording ended; end_cpu_ns was read then. */
 	uint8_t still_runs;
@@ -104,7 +109,7 @@ struct profile_image {
 /* The frame is split into two words, so that the node has no padding: 12 bytes. */
 struct profile_node {
 	uint32_t parent;
-	/* The frame; in an image's root: WIRE_FRAME_BY_FP and the image's index. */
+	/* The frame. The root node of an image has WIRE_FRAME_BY_FP and the image's index. */
 	uint32_t frame_low, frame_high;
 };
 
@@ -112,7 +117,7 @@ struct profile_node {
 struct profile_stack {
 	uint64_t weight;
 	uint32_t thread;    /* index */
-	/* Number of the leaf node; the image's root if there are no frames. */
+	/* Number of the leaf node, or of the image's root node if the stack has no frames. */
 	uint32_t node;
 	uint32_t path_hash; /* hash of its frames */
 	uint32_t samples;   /* number of samples; saturates */
@@ -121,7 +126,7 @@ struct profile_stack {
 	uint8_t end;  /* enum wire_end */
 } __attribute__((packed, aligned(4)));
 
-/* A frame of the stack added last, and its node. */
+/* A frame of the stack that was added last, and the frame's node. */
 struct profile_step {
 	uint64_t frame;
 	uint32_t node;
@@ -129,8 +134,9 @@ struct profile_step {
 };
 
 /*
- * Key of a thread; a reused tid is another thread. Number 0 stands for all threads of an image of
- * which no sample's time was kept; only their stacks are shown.
+ * Key of a thread. Two threads that had the same tid one after the other have different keys. When
+ * a profile has no room for times any more, threads that are new to it share number 0 of their
+ * image.
  */
 struct profile_thread_key {
 	uint64_t image;	 /* the image's id */
@@ -142,13 +148,13 @@ struct profile_thread {
 	struct profile_thread_key key;
 	uint32_t image; /* index */
 	uint32_t tid;	/* 0: unknown */
-	/* Stack that is used for samples without frames; last_frames 0: none. */
+	/* The thread's last stack, used for samples without frames; last_frames is 0 if none. */
 	uint32_t last_node;
 	uint32_t last_hash;
 	uint16_t last_frames;
 	uint8_t last_end;
 	uint8_t pad;
-	/* Time of the last sample with that stack. */
+	/* Time of the thread's last sample on a CPU. */
 	uint64_t last_ns;
 	uint64_t weight;
 	char name[WIRE_COMM_BYTES];
@@ -175,7 +181,7 @@ struct profile_totals {
 	uint32_t signal;
 	/* errno of the timer_create() that failed last (counts.timerless_threads). */
 	uint32_t timer_error;
-	uint64_t signals_max;			      /* RLIMIT_SIGPENDING at that time */
+	uint64_t signals_max;			      /* RLIMIT_SIGPENDING when it failed */
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES]; /* of all images */
 	/* Number of threads and processes of WIRE_UNSAMPLED_SHORT. */
 	uint64_t short_lives;
@@ -184,7 +190,10 @@ struct profile_totals {
 };
 
 struct flameprof_profile {
-	/* While samples are added, limit_bytes in it is lower, to reserve memory for names. */
+	/*
+	 * account.limit_bytes is lower than the limit below while samples are added, to reserve
+	 * memory for names.
+	 */
 	struct pages_account account;
 	size_t limit_bytes;
 	uint64_t times_max;
@@ -210,7 +219,10 @@ struct flameprof_profile {
 	uint32_t image_count;
 	struct lookup image_lookup;
 
-	/* Nodes are numbered from 1. Entry 0 is unused; it is the root of the first image. */
+	/*
+	 * Nodes are numbered from 1. Number 0 is the root of the first image; entry 0 of the array
+	 * is unused.
+	 */
 	struct pages nodes;
 	uint32_t node_count; /* without entry 0 */
 	struct lookup node_lookup;
@@ -240,12 +252,15 @@ struct flameprof_profile {
 	uint32_t path_root;   /* root node of that stack */
 	uint32_t path_stack;  /* that stack's index + 1; 0: none */
 	uint32_t last_thread; /* index + 1 of the thread looked up last */
-	/* struct profile_thread of threads without entry, see profile.c. */
+	/*
+	 * struct profile_thread of threads that have no entry in `threads`, because none of their
+	 * samples is in the profile (see RECENT_THREADS in profile.c).
+	 */
 	struct pages recent;
 };
 
-/* ---- making and filling
- * ------------------------------------------------------------------------
+/* ---- making and filling ---------------------------------------------------------------------- */
+/*
  * These functions return 0, -ENOSPC at the limit, or -ENOMEM. profile_error() returns the first of
  * these errors, so that a caller without a limit can find out that something is missing.
  */
@@ -267,14 +282,16 @@ static inline int profile_error(const struct flameprof_profile *p)
 uint32_t profile_image(struct flameprof_profile *p, uint64_t id);
 
 /*
- * Call this when the profiler of a process that profiles itself starts. From now on samples belong
- * to the first image, and threads have the profiler's image id @id. Returns 0 or an error.
+ * In a process that profiles itself, call this before adding samples, with the profiler's image id
+ * @id. The first image, which gets all samples, is then made if needed and has that id. Returns 0
+ * or an error.
  */
 int profile_begin_run(struct flameprof_profile *p, uint64_t id);
 
 /*
- * Remember @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or "": unknown) of thread @number of
- * @image. The thread gets an entry with its first sample that has a weight and a time.
+ * Store @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or "": unknown) of thread @number of
+ * @image. The thread gets an entry when its first sample with a weight is added, if the profile
+ * then still has room for times.
  */
 void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
 	const char *comm);
@@ -309,10 +326,8 @@ int profile_add_code(struct flameprof_profile *p, uint32_t image, const struct n
 	const char *name, const char *file);
 int profile_add_mark(struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name);
 
-/* ---- reading
- * -----------------------------------------------------------------------------------
- * Returned pointers are valid until the profile changes. Callers may write through them.
- */
+/* ---- reading --------------------------------------------------------------------------------- */
+/* Returned pointers are valid until the profile changes. Callers may write through them. */
 static inline struct profile_image *profile_image_at(
 	const struct flameprof_profile *p, uint32_t index)
 {
@@ -384,7 +399,7 @@ static inline const struct names *profile_names(const struct flameprof_profile *
  */
 int profile_is_hidden(const struct flameprof_profile *p, uint32_t image, uint32_t node);
 
-/* Returns the code at @address of @image's code space, or NULL. */
+/* Returns the announced code at @address in the code space of @image, or NULL. */
 const struct names_code *profile_code_at(
 	const struct flameprof_profile *p, uint32_t image, uint64_t address);
 
@@ -393,7 +408,7 @@ const struct names_code *profile_code_at(
  */
 uint64_t profile_first_ns(const struct flameprof_profile *p);
 
-/* Returns frame @word of the first image in the form of the public API. */
+/* Convert @word, a recorded frame of the first image, to a frame of the public API. */
 struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t word);
 
 #endif

@@ -9,19 +9,20 @@
 #include "libprof/profile/tables.h"
 
 /*
- * Maps numbers of profile `from` ("there" below) to numbers of profile `into` ("here"). Its memory
- * is not on a profile's account.
+ * The state of merging profile `from` ("there" below) into profile `into` ("here"). The last five
+ * fields are arrays that are indexed by a number or index in `from`. The memory is not counted
+ * against the limit of a profile.
  */
 struct profile_merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
 	struct pages_account account; /* of threads_by_tid */
 	struct lookup threads_by_tid; /* threads in `into` before the merge */
-	uint16_t *modules; /* by module number */
-	uint32_t *nodes;   /* by node number */
-	uint32_t *hashes;  /* by node number: path hash here */
-	uint32_t *threads; /* by index: index + 1 */
-	uint32_t *stacks;  /* by index: index + 1 */
+	uint16_t *modules; /* by module number: module number in `into` */
+	uint32_t *nodes;   /* by node number: node number in `into` */
+	uint32_t *hashes;  /* by node number: hash of the node's path in `into` */
+	uint32_t *threads; /* by index: index in `into` + 1 */
+	uint32_t *stacks;  /* by index: index in `into` + 1 */
 };
 
 #define MODULES_BYTES ((WIRE_MODULE_MAX + 1) * sizeof(uint16_t))
@@ -68,7 +69,7 @@ static int same_module(const struct profile_merge *m, const struct names_module 
 			names_string(&m->from->names, there->path));
 }
 
-/* Returns a module number that is unused here: @wanted if possible; 0 if no number is left. */
+/* Returns a module number that @names does not use, @wanted if possible; 0 if none is left. */
 static uint32_t free_number(const struct names *names, uint32_t wanted)
 {
 	if (!names_find_module(names, 0, wanted))
@@ -112,7 +113,7 @@ static int merge_names(struct profile_merge *m)
 		error = names_add_function(&m->into->names, &m->into->account,
 			names_code(there, i), names_string(there, names_code(there, i)->name),
 			names_file(there, names_code(there, i)->file));
-		/* Code that overlaps code known here gets no name. */
+		/* Code of `from` that overlaps code of `into` gets no name. */
 		if (error == -EINVAL)
 			error = 0;
 	}
@@ -157,8 +158,8 @@ static int merge_nodes(struct profile_merge *m)
 }
 
 /*
- * Find a thread here with the same tid and name, recorded between another start and stop of the
- * profiler. Returns index + 1, or 0.
+ * Find a thread of `into` that has the tid and name of @there, but was recorded between another
+ * start and stop of the profiler. Returns index + 1, or 0.
  */
 static uint32_t find_thread_of_other_run(
 	const struct profile_merge *m, const struct profile_thread *there)
@@ -282,7 +283,10 @@ static void add_weights(struct profile_merge *m)
 	m->into->dropped_weight += m->from->dropped_weight;
 }
 
-/* Put the samples of the earlier profile first. Profiles of one process do not overlap in time. */
+/*
+ * Add the samples of `from` before or after those of `into`, depending on which profile began
+ * earlier. Profiles of one process do not overlap in time.
+ */
 static void add_samples(struct profile_merge *m)
 {
 	struct flameprof_profile *into = m->into;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of a profile, for the files that fill them: profile.c, add.c, thin.c, profile_merge.c.
+ * Functions by which profile.c, add.c, thin.c and profile_merge.c fill the tables of a profile.
  * First find entries, then reserve room for those that are missing, then commit them, so that a
  * sample that does not fit changes nothing. A reservation may move the tables, so a lookup position
  * that was found before is invalid afterwards.
@@ -23,9 +23,9 @@ static inline int profile_fail(struct flameprof_profile *p, int error)
 }
 
 /*
- * Returns the hash of a path, by which nodes are looked up. It needs only the parent's hash, so
- * that all slots of a stack can be prefetched before any parent's number is known. Node 0 has hash
- * 0.
+ * Returns the hash of the path to a node, by which the node is looked up. The hash is computed from
+ * the parent's hash, not from the parent's number, so the slots of all nodes of a stack can be
+ * prefetched before the first one is found. Node 0 has hash 0.
  */
 static inline uint32_t profile_path_hash(uint32_t parent_hash, uint64_t frame)
 {
@@ -88,9 +88,9 @@ uint32_t profile_commit_thread(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
 /*
- * Find the remembered facts of a thread without entry; NULL if there are none.
- * profile_commit_recent() makes empty facts for a thread, for which profile_reserve_recent() must
- * have made room.
+ * A thread without a sample in the tables has no entry there. Its name, tid and last stack are kept
+ * in `recent`. Find them; returns NULL if there are none. profile_commit_recent() adds an empty
+ * record for a thread, for which profile_reserve_recent() must have made room.
  */
 struct profile_thread *profile_find_recent(
 	const struct flameprof_profile *p, const struct profile_thread_key *key);
@@ -121,7 +121,7 @@ struct profile_counts {
 	uint64_t samples;
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);
-/* @hashes is memory for counts->nodes + 1 numbers. */
+/* @hashes is scratch memory for counts->nodes + 1 numbers. */
 void profile_truncate(
 	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
 

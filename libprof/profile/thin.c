@@ -50,8 +50,8 @@ void profile_thin(struct flameprof_profile *p)
 	uint64_t wanted = p->times_max - p->times_max / 4;
 
 	/*
-	 * The first pass keeps the interval of the last call and so merges only the samples that
-	 * were added since.
+	 * The first pass uses the same interval as the last pass of the previous call, so it merges
+	 * only samples that were added since that call.
 	 */
 	for (; p->stretch_ns < LAST_STRETCH_NS; p->stretch_ns *= 2) {
 		uint32_t *last = pages_new(bytes);

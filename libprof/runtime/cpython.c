@@ -10,7 +10,7 @@
  * CFrame (3.10 to 3.12) or, from 3.13 on, of an interpreter frame that is a local variable of the
  * evaluator and ends the run.
  *
- *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per C frame, no place: counted
+ *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one per C frame, no `place`: counted
  *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one per C frame, but linked at
  *	              └▶ frame  ─f_back───▶ frame …      different moments: paired
  *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
@@ -18,10 +18,10 @@
  *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
  *	3.15   as 3.13; after the last run a frame in the tstate with that owner
  *
- * From 3.13 on, the offsets of fields are those that the process publishes in struct
- * _Py_DebugOffsets. Earlier releases have a table by version. The interpreter may change anything
- * while this code reads it, so every step is checked: a code object by its type, the end of a run
- * by the next C frame.
+ * runtime.h explains counted and paired runs. From 3.13 on, the offsets of fields are those that
+ * the process publishes in struct _Py_DebugOffsets. For earlier releases, `layouts` has them. The
+ * interpreter may change anything while this code reads it, so every step is checked: a code object
+ * by its type, the end of a run by the next C frame.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static const struct cpython_offsets layouts[] = {
 #define SETUP_PIECE	  256u
 #define INSTRUCTION_BYTES 16u
 
-/* Index in runtime_stack.own: the number of the stack's interpreter; the main one has 0. */
+/* Index in runtime_stack.own of the number of the thread's interpreter. The main one has 0. */
 #define OWN_INTERPRETER 0
 
 /* Bytes that are read of an interpreter frame and of a code object. */
@@ -72,7 +72,7 @@ struct published {
 #define THREAD_BYTES	4096u
 #define IS_CANDIDATE(v) (((v) >> 4 & 0xf) >= 0xc) /* not alpha or beta: layouts change */
 
-/* Do all fields lie within the bytes that are read of a frame and of a code object? */
+/* Returns 1 if all fields lie within the bytes that are read of a frame and of a code object. */
 static int is_within(const struct cpython_offsets *at)
 {
 	const uint32_t of_frame[] = {at->previous, at->code, at->instruction, at->owner};
@@ -130,7 +130,9 @@ static int is_plausible(const struct cpython_offsets *at)
 	return is_so;
 }
 
-/* Fill in out->offsets. @row has the positions in _Py_DebugOffsets where they are published. */
+/*
+ * Read out->offsets from the process's _Py_DebugOffsets, which has them at the positions in @row.
+ */
 static int read_published(
 	struct runtime *out, struct runtime_reader *reader, const struct cpython_offsets *row)
 {
@@ -247,7 +249,7 @@ static void distrust_new_frame(struct runtime_reader *reader, int32_t position)
 
 /* ---- a thread's innermost run ---------------------------------------------------------------- */
 
-/* Set @stack to have no more Python frames. */
+/* Record in @stack that the thread has no more Python frames. */
 static void end_runs(struct runtime_stack *stack)
 {
 	stack->frame = stack->activation = 0;
@@ -255,10 +257,10 @@ static void end_runs(struct runtime_stack *stack)
 }
 
 /*
- * From 3.13 on: find the end of the run of Python frames that begins at stack->frame, and set
- * stack->place to the address of the frame that ends it. The innermost run may have no other frame
- * than this one yet. From 3.15 on, a frame in the thread state follows the last run. That frame
- * also has the owner OWNED_BY_CSTACK, but no caller.
+ * From 3.13 on: find the last frame of the run of Python frames that begins at stack->frame. It is
+ * the frame with the owner OWNED_BY_CSTACK. Set stack->place to its address. In the innermost run,
+ * it may be the only frame. From 3.15 on, a frame with the same owner but without a caller follows
+ * the last run; it is a part of the thread state.
  */
 static int find_activation_address(const struct cpython_offsets *at, struct runtime_reader *reader,
 	struct runtime_stack *stack)
@@ -296,9 +298,9 @@ static int find_activation_address(const struct cpython_offsets *at, struct runt
 
 /*
  * Set @stack to the Python frames of @activation, a struct CFrame in one C frame of the evaluator.
- * The last CFrame is part of the thread state and has no Python frames, and 3.10 does not set its
- * `previous`. If a 3.10 thread still has a Python frame at the last CFrame, returns -EBADMSG,
- * because that frame has no CFrame.
+ * The last CFrame is a part of the thread state; it has no Python frames and no valid `previous`.
+ * Returns -EBADMSG if a thread of 3.10 has a Python frame left at the last CFrame, because every
+ * Python frame of 3.10 must have a CFrame.
  */
 static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
 	uintptr_t activation, struct runtime_stack *stack)
@@ -339,7 +341,10 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	return enter_cframe(at, reader, cframe, out);
 }
 
-/* Does @state belong to @thread? If nothing is known of @thread, any @state may: returns 1. */
+/*
+ * Returns 1 if @state belongs to @thread, by the pthread_self() or the tid that both contain. Also
+ * returns 1 if neither can be compared.
+ */
 static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader, uintptr_t state,
 	const struct runtime_thread *thread)
 {
@@ -495,9 +500,9 @@ static uintptr_t find_interpreter(const struct runtime *runtime, struct runtime_
 }
 
 /*
- * Does the thread of @state hold its interpreter's lock? While it does, no other thread frees the
- * state or its frames. If the process has only one @interpreter, nothing is read from @state
- * itself, because @state may be freed already.
+ * Returns 1 if the thread of @state holds its interpreter's lock. While it does, no other thread
+ * frees the state or its frames. If the process has only one interpreter, @interpreter, the
+ * function reads nothing from @state itself, which may have been freed.
  */
 static int has_lock(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t state)
@@ -518,9 +523,10 @@ static int has_lock(const struct runtime *runtime, struct runtime_reader *reader
 }
 
 /*
- * Enter the state @known, which the thread's last walk found, if it still belongs to @thread. If
- * pthread_self() of the thread is not known, search a run of Python frames at or above @sp: only an
- * address on the walked stack shows that the state belongs to the thread.
+ * Set @out to the innermost run of Python frames of @known, the thread state that the last walk of
+ * @thread found. Returns -ENOENT if the state no longer belongs to @thread. If pthread_self() of
+ * the thread is not known, this is judged by whether a run has its `place` on the walked stack, at
+ * or above @sp.
  */
 static int enter_known(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -546,8 +552,8 @@ static int find_state(const struct runtime *runtime, struct runtime_reader *read
 }
 
 /*
- * Enter the state @known by plain loads. The caller has checked that the state's thread holds the
- * lock, so the state cannot be freed.
+ * Call enter_known() and let it read memory by plain loads. The caller has checked that the thread
+ * of state @known holds the lock, so the state cannot be freed.
  */
 static int begin_trusted(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -576,9 +582,9 @@ static int begin_cpython(const struct runtime *runtime, struct runtime_reader *r
 		return -EBUSY;
 	interpreter = find_interpreter(runtime, reader);
 	/*
-	 * Counted runs of Python frames have no address on the stack that would reveal a wrong
-	 * state. So require that the state was found by pthread_self(), in a process with one
-	 * interpreter.
+	 * If runs of Python frames are counted (runtime.is_counted), no address on the C stack
+	 * shows that a thread state belongs to this thread. So find the state by pthread_self()
+	 * only, and only in a process with one interpreter.
 	 */
 	if (runtime->is_counted && (!interpreter || !thread->self))
 		return -ENOTSUP;
@@ -633,8 +639,8 @@ static int read_code(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * End a run of Python frames, and set @stack to the next run, that of the next C frame of the
- * evaluator. @frame is the innermost Python frame of the next run.
+ * Set @stack to the next run of Python frames, which the next outer C frame of the evaluator
+ * executes. @frame is the innermost Python frame of that run.
  */
 static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, uintptr_t frame)
@@ -659,11 +665,11 @@ static int leave_run(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * 3.11: does the run (the Python frames of one C frame of the evaluator) end at a frame with
- * is_entry whose caller is @previous? It ends if the next CFrame's current frame is @previous. The
- * flag alone is not enough: a generator that delegates to another generator keeps is_entry from its
- * last resume. When generator.throw() enters the other generator without a new C frame of the
- * evaluator, the run continues with the caller of throw().
+ * In 3.11, returns 1 if the run of Python frames ends at a frame that has is_entry and the caller
+ * @previous. It ends there if @previous is the current frame of the next CFrame. The flag is_entry
+ * alone is not enough: a generator that delegates to another generator keeps the flag from its last
+ * resume. When generator.throw() enters the other generator without a new C frame of the evaluator,
+ * the run continues with the caller of throw().
  */
 static int ends_run(const struct cpython_offsets *at, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t previous)
@@ -676,9 +682,9 @@ static int ends_run(const struct cpython_offsets *at, struct runtime_reader *rea
 }
 
 /*
- * From 3.12 on: is @frame a shim, which the interpreter inserts between the call of a class and its
- * __init__()? The name and the file of a shim's code are the same text. Python's tracebacks omit
- * shims.
+ * Returns 1 if @frame is a shim. From 3.12 on, the interpreter inserts shims between the call of a
+ * class and its __init__(). The name and the file of a shim's code are the same text. Python's
+ * tracebacks omit shims.
  */
 static int is_shim(const struct runtime_frame *frame)
 {
@@ -686,8 +692,8 @@ static int is_shim(const struct runtime_frame *frame)
 }
 
 /*
- * Is @frame a C frame of the evaluator? A frame with a CFrame may be a C frame of greenlet, which
- * links a CFrame without a Python frame when it starts a greenlet.
+ * Returns 1 if @frame is a C frame of the evaluator. A C frame that contains a struct CFrame may
+ * also be one of the greenlet module, which links a CFrame without a Python frame.
  */
 static int is_evaluator(const struct runtime *runtime, const struct unwind_frame *frame)
 {

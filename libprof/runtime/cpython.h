@@ -23,7 +23,7 @@ struct cpython_offsets {
 	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
 	/* Offset of PyASCIIObject.state; bytes of PyASCIIObject and PyCompactUnicodeObject. */
 	uint32_t text_state, ascii, wide;
-	/* The process publishes these, and they must equal the constants below. */
+	/* The process also publishes these three, which must equal the constants below. */
 	uint32_t type, bytes_size, bytes_start;
 };
 _Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");

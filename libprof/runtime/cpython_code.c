@@ -12,8 +12,8 @@
 #define TABLE_MAX 65536u
 
 /*
- * Returns the line by a table of pairs (address increment, line increment), which releases up to
- * 3.10 have. @is_newer: the release is 3.10.
+ * Returns the line of frame->position. The line table of releases up to 3.10 consists of pairs:
+ * address increment, line increment. @is_newer is 1 for release 3.10.
  */
 static uint32_t line_by_pairs(
 	struct runtime_bytes *table, const struct runtime_frame *frame, int is_newer)
@@ -127,7 +127,10 @@ static unsigned find_characters(const struct cpython_offsets *at, struct runtime
 		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
 		return 0;
 	kind = state >> 2 & 7;
-	/* Read only compact texts: characters follow the structure, shorter if all are ASCII. */
+	/*
+	 * Read only texts whose characters follow the structure ("compact"). The structure is
+	 * PyASCIIObject if all characters are ASCII, otherwise the longer PyCompactUnicodeObject.
+	 */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
 	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);

@@ -35,7 +35,7 @@
 
 /* ---- callers ------------------------------------------------------------------------------- */
 
-/* Is @ra a deoptimisation handler of @compiled? Deoptimised code returns to the handler. */
+/* Returns 1 if @ra is a deoptimisation handler of @compiled, to which deoptimised code returns. */
 static int is_given_up(const struct hotspot_compiled *compiled, uintptr_t ra)
 {
 	return ra == compiled->deopt || ra == compiled->deopt_handle;
@@ -47,7 +47,7 @@ static uintptr_t load_blob_name(const struct runtime *runtime, struct runtime_re
 	return hotspot_load_pointer(reader, blob->at + hotspot_offsets_of(runtime)->blob_name);
 }
 
-/* Does the C string at @name begin with the @length bytes at @wanted? */
+/* Returns 1 if the C string at @name begins with the @length bytes at @wanted. */
 static int begins_with(
 	struct runtime_reader *reader, uintptr_t name, const char *wanted, size_t length)
 {
@@ -56,7 +56,7 @@ static int begins_with(
 	return !runtime_load(reader, name, text, length) && !memcmp(text, wanted, length);
 }
 
-/* Is @ra a return address, i.e. does a call instruction in @blob end at @ra? */
+/* Returns 1 if a call instruction in @blob ends at @ra, so that @ra may be a return address. */
 static int follows_call(
 	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
 {
@@ -70,8 +70,9 @@ static int follows_call(
 }
 
 /*
- * Is @ra in @blob the barrier stub? The outermost frame that a virtual thread has on the stack
- * returns to this stub, which copies more frames from the heap to the stack: see leave_barrier().
+ * Returns 1 if @ra, an address in @blob, is in the barrier stub. The outermost frame that a virtual
+ * thread has on the stack returns to this stub, which copies more frames from the heap to the
+ * stack: see leave_barrier().
  */
 static int is_barrier(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, uintptr_t ra)
@@ -82,7 +83,7 @@ static int is_barrier(const struct runtime *runtime, struct runtime_reader *read
 	       begins_with(reader, load_blob_name(runtime, reader, blob), name, sizeof(name) - 1);
 }
 
-/* Can Java code return to @ra? */
+/* Returns 1 if Java code can return to @ra. */
 static int is_return(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t ra)
 {
 	struct hotspot_compiled compiled;
@@ -141,8 +142,8 @@ static int arrive_by_edge(const struct runtime *runtime, struct runtime_reader *
 }
 
 /*
- * May the call before return address @ra lead into @blob? For a direct call, its target decides.
- * For an indirect call, the answer is yes.
+ * Returns 1 if the call before return address @ra may lead into @blob: it is an indirect call, or
+ * its target is in @blob.
  */
 static int is_called_from(
 	struct runtime_reader *reader, const struct hotspot_blob *blob, uintptr_t ra)
@@ -210,11 +211,11 @@ static int leave_by_epilogue(struct runtime_reader *reader, struct unwind_activa
 
 /* ---- the interpreter ------------------------------------------------------------------------- */
 /*
- * Methods are freed with their class, so every use of a Method's address would need checks. While
- * no class is unloaded, a frame whose Method and constant pool cache have known addresses executes
- * the known method: a redefined class has another constant pool cache. If HotSpot does not count
- * unloaded classes, a method is identified by the pointers in the Method, and only for
- * RUNTIME_AN_AGE walks.
+ * HotSpot frees a Method when its class is unloaded, and may reuse the address. So a method is
+ * identified by the addresses of its Method and of its constant pool cache only as long as the
+ * number of unloaded classes does not change. (If a class is redefined, it gets another constant
+ * pool cache.) If HotSpot does not count unloaded classes, a method is identified by the pointers
+ * in the Method instead, and only for RUNTIME_AN_AGE walks.
  */
 
 /* Returns the cache key of @method, or 0 if the method cannot be read. */
@@ -245,7 +246,10 @@ static int read_interpreted(const struct runtime *runtime, struct runtime_reader
 	if (!hotspot_find_method(runtime, reader, of_method, method, frame)) {
 		if (hotspot_read_method(runtime, reader, method, frame))
 			return -EBADMSG;
-		/* For another process, empty the windows, to read the number again. */
+		/*
+		 * The memory of another process is cached. Discard the cache, so that the number of
+		 * unloaded classes is read again.
+		 */
 		if (!reader->is_own)
 			runtime_forget(reader);
 		if (hotspot_load_unloaded(runtime, reader) !=
@@ -285,8 +289,8 @@ static int find_interpreted(const struct runtime *runtime, struct runtime_reader
 }
 
 /*
- * Step from a complete frame of the interpreter by the slots of the frame. If the frame is the
- * innermost one, the address of its bytecode is in a register.
+ * Step from a complete frame of the interpreter to its caller, which the words below the frame
+ * pointer give. If the frame is the innermost one, the address of its bytecode is in a register.
  */
 static int leave_framed(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, struct runtime_frame *out)
@@ -430,9 +434,9 @@ static uint64_t key_of_compiled(
 }
 
 /*
- * Set @out to the compiled method at @pc, with a cache key. For the frame of a caller, the key
- * contains the pc, because the code has few return addresses. An innermost frame may be at any pc,
- * so the key contains the scope at the pc, because the code has few scopes.
+ * Set @out to the compiled method at @pc, with a cache key that has few values. The frame of a
+ * caller has one of few return addresses, so its key contains the pc. An innermost frame may be at
+ * any pc, so its key contains the scope at the pc instead.
  */
 static void fill_compiled(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, const struct hotspot_compiled *compiled, uintptr_t pc,
@@ -466,7 +470,10 @@ static int leave_compiled(const struct runtime *runtime, struct runtime_reader *
 	 */
 	if (at->innermost && pc >= compiled->stubs)
 		return leave_by_any_call(reader, at);
-	/* A deoptimised frame contains the original pc. */
+	/*
+	 * The return address of a deoptimised frame was replaced. The frame contains the original
+	 * one.
+	 */
 	if (!at->innermost && is_given_up(compiled, pc))
 		pc = hotspot_load_pointer(reader, at->sp + compiled->original_pc);
 	fill_compiled(runtime, reader, blob, compiled, begun ? 0 : pc, at->innermost != NULL, out);
@@ -503,7 +510,7 @@ static int is_adapter(struct runtime_reader *reader, uintptr_t name)
 static int leave_by_fp(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct hotspot_blob *blob, struct unwind_activation *at)
 {
-	/* The frame pointer; a return address or a mark; after a mark, the return address. */
+	/* Frame pointer and return address, or frame pointer, mark and return address. */
 	uintptr_t words[3];
 	unsigned marked;
 
@@ -615,7 +622,7 @@ static int leave_stub(const struct runtime *runtime, struct runtime_reader *read
 /* ---- functions of the reader ----------------------------------------------------------------- */
 
 /*
- * Step from an innermost frame to @caller, as leave_by_epilogue() found it. Set @out to the method.
+ * Step from an innermost frame to @caller, which leave_by_epilogue() found. Set @out to the method.
  */
 static int leave_straight(const struct runtime *runtime, struct runtime_reader *reader,
 	struct unwind_activation *at, const struct unwind_activation *caller,
@@ -626,8 +633,9 @@ static int leave_straight(const struct runtime *runtime, struct runtime_reader *
 
 	if (hotspot_is_interpreter(hotspot_cache(runtime, reader), at->pc)) {
 		/*
-		 * Step by the interpreter's frame if it is valid: a subroutine of the interpreter
-		 * returns to the interpreter's own code, so @caller may be in the same frame.
+		 * Find the caller by the slots of the interpreter's frame, if they are valid. @at
+		 * may be in a subroutine of the interpreter. Then @caller, to which it returns, is
+		 * in the code of the interpreter and belongs to the same Java frame.
 		 */
 		if (leave_framed(runtime, reader, at, out) > 0)
 			return 1;
@@ -719,7 +727,10 @@ static int frames_of_compiled(const struct runtime *runtime, struct runtime_read
 	struct hotspot_blob blob;
 	unsigned count = 0;
 
-	/* Allow plain loads of the blob's header: it lies in the same heap as the blob's code. */
+	/*
+	 * After hotspot_find_heap(), the blob's header is read by plain loads, because it lies in
+	 * the same heap as the blob's code.
+	 */
 	if (!hotspot_find_heap(hotspot_cache(runtime, reader), reader, frame->code))
 		return -EBADMSG;
 	blob = (struct hotspot_blob){.at = frame->code, .header_bytes = at->nmethod_size};
