@@ -18,7 +18,7 @@
  */
 struct hotspot_offsets {
 	uint32_t heaps, interpreter, call_stub_return, perf_data; /* variables */
-	/* Variable: the return address in Continuation.enterSpecial; 0: not in HotSpot's tables. */
+	/* The variable with the return address in Continuation.enterSpecial; 0: not listed. */
 	uint32_t entered;
 	uint32_t array_length, array_data; /* of GrowableArray */
 	uint32_t heap_memory, heap_segments, heap_segment_log;
@@ -212,19 +212,20 @@ uint32_t hotspot_find_scope(const struct hotspot_offsets *at, struct runtime_rea
 
 /* Bit in runtime_frame.name: the other bits are the address of a C string, not a method. */
 #define HOTSPOT_TEXT (1ULL << 63)
-/* runtime_frame.name of a frame that stands for a virtual thread's frames in the heap. */
+/* runtime_frame.name of the frame that stands for a virtual thread's frames in the Java heap. */
 #define HOTSPOT_FROZEN (HOTSPOT_TEXT | 1)
 
 /*
- * Read @method into @out, without a position. The bytecode is at out->code and has out->start
- * bytes. Returns 0, or -errno if @method is not a method.
+ * Read @method into @out, with position -1. The bytecode is at out->code and has out->start bytes.
+ * Returns 0, or -errno if @method is not a method.
  */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out);
 
 /*
- * Find a cached result of hotspot_read_method(). @key must contain all that distinguishes @method
- * from a later method at the same address. Returns 1, or 0 if no result is cached.
+ * Find or store a cached result of hotspot_read_method(). @key must contain all that distinguishes
+ * @method from a later method at the same address. hotspot_find_method() returns 1, or 0 if no
+ * result is cached.
  */
 int hotspot_find_method(const struct runtime *runtime, const struct runtime_reader *reader,
 	uint64_t key, uintptr_t method, struct runtime_frame *out);

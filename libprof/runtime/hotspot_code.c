@@ -164,7 +164,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 
 	if (!heap)
 		return -ENOENT;
-	/* The walk asks for a return address's blob, and then for it again as the caller's blob. */
+	/* Try the last blob first: a walk asks twice for the blob of each return address. */
 	if (pc < cache->last.code || pc >= cache->last.code_end) {
 		if (find_block(reader, heap, pc, &block) ||
 			read_blob(hotspot_offsets_of(runtime), reader, heap, block, &cache->last))
@@ -174,7 +174,7 @@ int hotspot_find_blob(const struct runtime *runtime, struct runtime_reader *read
 	return pc < out->code || pc >= out->code_end ? -ENOENT : 0;
 }
 
-/* Returns the start of the nmethod's data: where @field points, or else the nmethod itself. */
+/* Returns the start of the nmethod's data: the pointer in @field or, without one, @nmethod. */
 static uintptr_t find_data(const char *bytes, uint32_t field, uintptr_t nmethod)
 {
 	return HOTSPOT_FIELD_WIDTH(field) == HOTSPOT_POINTER

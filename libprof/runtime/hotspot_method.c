@@ -85,7 +85,7 @@ static uint16_t length_of(
 											 : length;
 }
 
-/* Mix @symbol's length and last bytes into @hash: generated classes' names differ at the end. */
+/* Mix @symbol's length and end into @hash, because generated names differ only at the end. */
 static uint64_t mix_symbol(const struct hotspot_offsets *at, struct runtime_reader *reader,
 	uint64_t hash, uintptr_t symbol)
 {
@@ -148,14 +148,14 @@ static int read_identity(const struct hotspot_offsets *at, struct runtime_reader
 		return error;
 	if (!length_of(at, reader, parts->klass) || !length_of(at, reader, parts->name))
 		return -EBADMSG;
-	/* Mix word by word: XORs of the words of two methods of one name may be equal. */
+	/* Mix word by word: two methods of the same name may have equal XORs of their words. */
 	*identity = runtime_mix(runtime_mix(0, method), parts->fixed);
 	*identity = mix_symbol(at, reader, *identity, parts->klass);
 	*identity = mix_symbol(at, reader, *identity, parts->name);
 	return 0;
 }
 
-/* The cache key is the ConstMethod, because its names are the same while no class is unloaded. */
+/* The ConstMethod is the cache key, because it has the same names until a class is unloaded. */
 int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *reader,
 	uintptr_t method, struct runtime_frame *out)
 {
@@ -174,7 +174,7 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 		return error;
 	fill_method(runtime, method, identity, parts.fixed, parts.code_bytes,
 		parts.flags & at->has_lines, out);
-	/* For another process do not cache: the count may come from an old window. */
+	/* Do not cache for another process: its count of unloads may come from an old window. */
 	if (reader->is_own &&
 		hotspot_load_unloaded(runtime, reader) == hotspot_cache(runtime, reader)->unloaded)
 		hotspot_keep_method(runtime, reader, key, out);
@@ -195,8 +195,8 @@ int hotspot_read_method(const struct runtime *runtime, struct runtime_reader *re
 
 /*
  * Read a number in base 64, lowest digit first (UNSIGNED5). From JDK 20 on, digits count from 1, so
- * that no byte is 0. HotSpot's tables do not say which encoding is used. So the encoding is chosen
- * by the sweeper, because JDK 20 also removed the sweeper.
+ * that no byte is 0. HotSpot's tables do not say which encoding is used. But JDK 20 also removed
+ * the sweeper, so digits count from 1 if there is no sweeper.
  */
 int hotspot_read_number(const struct hotspot_offsets *offsets, struct runtime_reader *reader,
 	uintptr_t *at, uint32_t *value)
@@ -246,7 +246,10 @@ static int next_line(const struct hotspot_offsets *offsets, struct runtime_reade
 	return 1;
 }
 
-/* Returns the line of the last bytecode index at or before @bci; for -1, the smallest line. */
+/*
+ * Returns the line of the last entry at or before @bci in the method's table of lines. If @bci is
+ * -1, returns the smallest line in the table.
+ */
 static uint32_t find_line(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t fixed, int32_t bci)
 {

@@ -85,7 +85,7 @@ static const struct wanted fields[] = {
 	{"CompiledMethod", "_deopt_mh_handler_begin", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_deopt_mh_handler_offset", AT(deopt_handle), FIELD, 1},
 	{"nmethod", "_stub_offset", AT(stubs), FIELD, 0},
-	/* The nmethod's data ends at _nmethod_end_offset of the nmethod, or lies elsewhere. */
+	/* The data is in the nmethod, up to _nmethod_end_offset, or a pointer has its address. */
 	{"nmethod", "_nmethod_end_offset", AT(mutable_data), FIELD, 0},
 	{"CodeBlob", "_mutable_data", AT(mutable_data), FIELD, 0},
 	{"nmethod", "_nmethod_end_offset", AT(immutable_data), FIELD, 0},
@@ -151,7 +151,7 @@ struct constant_entry {
 };
 
 /*
- * Read entry @n at @at and the entries after it by one system call, if @n is the first in a window.
+ * If entry @n, at @at, is the first of a window, read all entries of the window by one system call.
  */
 static void expect_entries(
 	struct runtime_reader *reader, uintptr_t at, unsigned n, unsigned entry_bytes)
@@ -219,7 +219,7 @@ static unsigned width_of(const char *name)
 	return length && name[length - 1] == '*' ? HOTSPOT_POINTER : 0;
 }
 
-/* Bit sets of indices in hotspot_offsets: found by some entry, found by more than one. */
+/* Bit sets of members of hotspot_offsets that were found at least once, or more than once. */
 struct found {
 	uint64_t once, twice;
 };

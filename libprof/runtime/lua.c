@@ -50,7 +50,7 @@
  * Indices in runtime_stack.own. runtime_stack.state is the current state, and runtime_stack.frame
  * is the next call of this state.
  */
-/* Another state that has calls outside of the current state's calls, or 0; then its next call. */
+/* The state before the current one, if it has calls left, or 0; then the next of these calls. */
 #define OWN_OTHER      0
 #define OWN_OTHER_CALL 1
 /* The call whose current instruction is in a register, or 0. */
@@ -61,7 +61,7 @@
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Read the call at @at. In 5.1, the state has the saved instruction of the innermost call. */
+/* Read the call at @at. In 5.1, the saved instruction of the innermost call is in the state. */
 static int read_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, uintptr_t at, struct lua_call *out)
 {
@@ -79,7 +79,7 @@ static int read_call(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * If stack->frame calls a C function, set it to the next call outward of a Lua function, or to 0.
+ * If stack->frame is a call of a C function, set it to the next outer call of a Lua function, or 0.
  */
 static int skip_native(
 	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
@@ -109,10 +109,10 @@ static int skip_native(
 
 /* ---- the state of an activation -------------------------------------------------------------- */
 
-/* A word that may be the state of a stack frame. */
+/* A word that may be the lua_State that runs in a stack frame. */
 struct candidate {
 	uintptr_t state; /* 0: none */
-	/* Address of the nearest protected call of the state that is outside of the stack frame. */
+	/* Address of the state's nearest protected call outside of the stack frame. */
 	uintptr_t jump;
 	int is_ambiguous;
 };
@@ -135,8 +135,8 @@ static int load_main(const struct lua_layout *layout, struct runtime_reader *rea
 }
 
 /*
- * Set @out to @state if it is a lua_State that may run in the frame that ends at @sp, and if its
- * latest protected call outside of the frame is nearer than that of @out.
+ * Set @out to @state if @state may be the lua_State of the frame that ends at @sp, and if the
+ * state's nearest protected call outside of the frame is nearer than out->jump.
  */
 static void try_state(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t state, uintptr_t sp, struct candidate *out)
@@ -173,9 +173,7 @@ static void try_state(const struct lua_layout *layout, struct runtime_reader *re
 	*out = (struct candidate){.state = state, .jump = jump};
 }
 
-/*
- * Try the registers: a frame that has just begun, or is about to end, need not contain the state.
- */
+/* Test the registers, because a frame that is being set up or released may not have the state. */
 static void try_registers(const struct lua_layout *layout, struct runtime_reader *reader,
 	const struct unwind_frame *frame, struct candidate *out)
 {
@@ -335,8 +333,8 @@ static int enter_lua(const struct runtime *runtime, struct runtime_reader *reade
 	if (!error && state != stack->state)
 		error = change_state(runtime, reader, stack, state, is_innermost);
 	/*
-	 * This state has no calls left, but the other state has. The C frame should belong to the
-	 * other state: fail instead of losing its calls.
+	 * If this state has no calls left but the previous one has, the C frame should belong to
+	 * the previous state. Fail, because the previous state's calls would be lost.
 	 */
 	if (!error && !stack->frame && stack->own[OWN_OTHER])
 		error = -EBADMSG;
@@ -368,7 +366,7 @@ static uintptr_t find_instruction(
 
 		if (!(known >> reg & 1) || !at || at > code_bytes || at % LUA_INSTRUCTION)
 			continue;
-		/* Registers may have the current and the next instruction; use the latter. */
+		/* Of the addresses of the current and of the next instruction, use the latter. */
 		if (found && at + LUA_INSTRUCTION != found && found + LUA_INSTRUCTION != at &&
 			found != at)
 			return 0;

@@ -16,9 +16,9 @@
 struct lua_layout {
 	uint16_t version; /* 504 for 5.4 */
 	uint16_t state_global, state_call, state_stack, state_stack_end, state_errors, state_base;
-	/* The saved instruction of the innermost call; 0: every call has its own. */
+	/* Offset of the innermost call's saved instruction; 0: each call has its own field. */
 	uint16_t state_saved;
-	/* The main state if main_is_inside, otherwise a pointer to it. */
+	/* Offset of the main state if main_is_inside, otherwise of a pointer to it. */
 	uint16_t global_main;
 	uint16_t main_is_inside;
 	/*
@@ -26,7 +26,7 @@ struct lua_layout {
 	 */
 	uint16_t call_bytes;
 	uint16_t call_function, call_previous, call_saved;
-	/* Not 0: the interpreter saves every instruction in its call. */
+	/* Set if the interpreter stores the address of every instruction in its call. */
 	uint16_t notes_all;
 	/* A field of four bytes with flags. In 5.1: the number of lost tail calls. */
 	uint16_t call_status;
@@ -37,15 +37,16 @@ struct lua_layout {
 	 * In 5.1 there is no such bit, and has_called() decides.
 	 */
 	uint32_t fresh_mask, fresh_status;
-	/* The bits of a tail call and of a call of a finalizer; 0: the version has no such bit. */
+	/* Masks of the bits that mark a tail call and a call of a finalizer; 0: no such bit. */
 	uint32_t tail_mask, finalizer_mask;
 	uint16_t closure_proto, closure_is_native; /* 5.1 only; 0 in other versions */
 	uint16_t proto_bytes;
 	uint16_t constants, constants_count, code, code_count, lines, lines_count;
 	uint16_t inner, inner_count; /* functions defined inside */
 	/*
-	 * If `marks` is not 0, the marks have absolute lines for some instructions, and `lines` has
-	 * differences. If `marks` is 0, `lines` has absolute lines.
+	 * If `marks` is not 0, it is the list of marks (abslineinfo), which have absolute lines for
+	 * some instructions, and `lines` has differences. If `marks` is 0, `lines` has absolute
+	 * lines.
 	 */
 	uint16_t marks, marks_count;
 	uint16_t locals, locals_count, upvalues, upvalues_count, upvalue_bytes;
@@ -65,9 +66,10 @@ struct lua_dialect {
 	char ident[22];
 	char first, last; /* releases */
 	/*
-	 * Indexed by opcode. `.` writes no register, `w` writes one. M N U T G F S B are OP_MOVE
-	 * LOADNIL GETUPVAL GETTABUP GETTABLE GETFIELD SELF GETGLOBAL; u t g f b are the
-	 * corresponding stores. J jumps, C calls, R calls an iterator, K creates a closure.
+	 * Indexed by opcode: a letter for the effect of the instruction. `.` writes no register,
+	 * `w` writes one. M N U T G F S B are OP_MOVE LOADNIL GETUPVAL GETTABUP GETTABLE GETFIELD
+	 * SELF GETGLOBAL; u t g f b are the corresponding stores. J jumps, C calls, R calls an
+	 * iterator, K creates a closure.
 	 */
 	char opcodes[LUA_OPCODES_MAX];
 	/*
@@ -85,7 +87,7 @@ struct lua_dialect {
 /* A call of a Lua state, as read from memory. */
 struct lua_call {
 	uintptr_t at, previous;
-	/* The address of the called function on the state's stack of values. */
+	/* Address of the slot that holds the called function, on the state's stack of values. */
 	uintptr_t value;
 	uintptr_t function; /* the closure; 0: not a Lua function */
 	uintptr_t proto, saved;
@@ -139,13 +141,14 @@ int lua_read_proto(const struct lua_layout *layout, struct runtime_reader *reade
 int lua_read_call(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t state,
 	uintptr_t at, struct lua_call *out);
 
-/* runtime_frame.name is a call's address + OF_CALL, or OF_MAIN; .code is the prototype. */
+/*
+ * runtime_frame.name is OF_MAIN for a main chunk, otherwise the address of a call + OF_CALL.
+ * runtime_frame.code is the address of a prototype.
+ */
 #define OF_CALL 1u
 #define OF_MAIN 2u
 
-/*
- * Implement runtime_kind.line and runtime_kind.text. For a file, the address is that of its name.
- */
+/* Implement runtime_kind.line and .text. With @keep_end, @address is that of a chunk's source. */
 uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,

@@ -26,7 +26,7 @@ static const char event_names[][11] = {"__index", "__newindex", "__gc", "__mode"
 /* name, start, end */
 #define LOCAL_BYTES   16u
 #define MARK_BYTES    8u   /* instruction, line */
-/* The largest number of instructions between two marks. */
+/* The largest number of instructions between two marks (entries of Lua's abslineinfo). */
 #define MARKS_AT_MOST 128u
 #define LINES_MAX     512u
 #define LOCALS_MAX    256u
@@ -44,7 +44,10 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* Returns the line of the last mark at or before @position, plus the differences after it. */
+/*
+ * Returns the line of the instruction @position: the line of the last mark (abslineinfo) at or
+ * before it, plus the differences of the instructions after the mark.
+ */
 static uint32_t marked_line(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t proto, uint32_t position)
 {
@@ -56,7 +59,7 @@ static uint32_t marked_line(const struct lua_layout *layout, struct runtime_read
 	if (runtime_load_word(reader, proto + layout->marks, &marks) ||
 		runtime_load_word(reader, proto + layout->lines, &lines))
 		return 0;
-	/* There is at least one mark per MARKS_AT_MOST instructions: start at `number`. */
+	/* Marks are at most MARKS_AT_MOST instructions apart, so start at mark `number`. */
 	for (unsigned n = 0; n < LINES_MAX && number < count &&
 			     number_at(reader, marks + number * MARK_BYTES) <= position;
 		n++)
@@ -99,7 +102,7 @@ uint32_t lua_line(const struct runtime *runtime, struct runtime_reader *reader,
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Find the bytes of the string object @address. Returns their address, or 0; @bytes: number. */
+/* Returns the address of the bytes of a string object, or 0, and sets *@bytes to their number. */
 static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, uintptr_t *bytes)
 {
@@ -120,10 +123,7 @@ static uintptr_t find_text(const struct lua_layout *layout, struct runtime_reade
 	return text;
 }
 
-/*
- * Copy the string at @address, up to a NUL. If it is too long, keep its start or, if @keep_end,
- * end.
- */
+/* Copy a string, up to a NUL. If it does not fit, keep its start or, if @keep_end, its end. */
 static uint32_t copy_string(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room, int keep_end)
 {
@@ -132,7 +132,7 @@ static uint32_t copy_string(const struct lua_layout *layout, struct runtime_read
 	return text ? runtime_load_text(reader, text, bytes, out, room, keep_end) : 0;
 }
 
-/* Write a chunk's source: a file, the host's name for it, or the first line of the text. */
+/* Write a chunk's source: its file, a name that the host gave it, or its first line. */
 static uint32_t copy_source(const struct lua_layout *layout, struct runtime_reader *reader,
 	uintptr_t address, char *out, uint32_t room)
 {
@@ -163,7 +163,7 @@ struct place {
 	struct runtime_reader *reader;
 	uintptr_t proto, code;
 	uint32_t position, instruction;
-	/* The function was interrupted to call a finalizer. */
+	/* Set if the function was interrupted to call a finalizer. */
 	int has_finalizer;
 };
 
@@ -328,7 +328,9 @@ static uintptr_t object_name(struct place *place, uint32_t reg)
 		if (name || find_setter(place, reg))
 			return name;
 		c = bits(place->instruction, layout->c_shift, layout->b_bits);
-		/* The bit that makes C a constant: up to 5.3 C's highest, later one beside C. */
+		/*
+		 * Up to 5.3, C's highest bit says whether C is a constant; later, a separate bit.
+		 */
 		has_constant = layout->b_bits == 9 ? c >> 8 : place->instruction >> 15 & 1;
 		c &= 0xff;
 		switch (kind_of(layout, lua_dialect(layout)->opcodes, place->instruction)) {
@@ -382,8 +384,8 @@ static int find_caller(const struct runtime *runtime, struct runtime_reader *rea
 }
 
 /*
- * @place is an instruction that creates the closure of @inner. Returns the name to which the next
- * instruction assigns the closure, or 0.
+ * Returns the name to which a new closure is assigned, or 0. The instruction at @place creates the
+ * closure of @inner, and the next instruction assigns it.
  */
 static uintptr_t given_name(struct place *place, uintptr_t inner)
 {
@@ -451,8 +453,8 @@ static int find_closure(struct place *place, uint32_t number)
 }
 
 /*
- * Returns the name under which the function that the call at @address calls was defined, or 0 if
- * the defining function is not among the callers.
+ * Returns the name under which the called function of the call at @address was defined, or 0 if the
+ * defining function is not among the callers.
  */
 static uintptr_t defined_name(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address)
@@ -523,7 +525,7 @@ uint32_t lua_text(const struct runtime *runtime, struct runtime_reader *reader, 
 	int is_trusted = reader->is_trusted;
 	uint32_t used;
 
-	/* The search for callers may leave the stack that was checked: no plain loads. */
+	/* Use no plain loads: the search for callers may read outside of the checked stack. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(lua_layout(runtime), reader, address, out, room - 1);

@@ -24,7 +24,7 @@ const struct lua_layout lua_layouts[] = {
 };
 #define VERSIONS (sizeof(lua_layouts) / sizeof(lua_layouts[0]))
 
-/* In the order of the layouts. The first releases of each version have different structures. */
+/* In the order of the layouts. `first` excludes earlier releases, which have other structures. */
 const struct lua_dialect lua_dialects[VERSIONS] = {
 	{
 		.ident = "$Lua: Lua 5.1.",
@@ -76,7 +76,7 @@ const struct lua_dialect lua_dialects[VERSIONS] = {
 #define CODE_AT_ONCE	    128u
 /* The largest number of functions that lua_call() reaches. */
 #define CALLED_MAX	    32u
-/* Functions at a depth up to this one are searched for calls. */
+/* Functions down to this depth of calls below lua_call() are searched for calls. */
 #define DEPTH_MAX	    1u
 #define CALLERS_MAX	    (RUNTIME_OBJECTS_MAX / 2)
 
@@ -195,7 +195,7 @@ int lua_find(struct runtime *out, struct runtime_reader *reader, struct runtime_
 	out->base = runtime_symbol(symbols, reader, "lua_ident", &out->base_bytes);
 	if (!out->base || runtime_load(reader, out->base, ident, sizeof(ident)))
 		return -ENOENT;
-	/* A host that is linked with libflameprof reports its own functions. */
+	/* A program that is linked with libflameprof reports its Lua functions itself. */
 	if (runtime_symbol(symbols, reader, "flameprof_active", NULL))
 		return -ENOENT;
 	start = runtime_symbol(symbols, reader, "lua_callk", NULL);

@@ -42,7 +42,7 @@
 #include "arch/luajit.h"
 
 #define STATE_BYTES 88u
-/* Offset in a state's stack: the first base, that of a frame without a function. */
+/* Offset of the first base in a state's stack. The frame at this base has no function. */
 #define STATE_FIRST 16u
 /* These bits of an address of an interpreter frame are flags. */
 #define FRAME_FLAGS 3u
@@ -50,17 +50,17 @@
 #define CODE_AT_ONCE 16u
 /* Words that a subroutine of the interpreter may push: its return address and padding. */
 #define SUBROUTINE_WORDS 2u
-/* Words that a trace spills, and all registers that are saved when a trace is left. */
+/* Limit of the words that a trace spills plus the registers that are saved on leaving it. */
 #define SPILLED_WORDS 192u
 #define AREAS_MAX     256u
 #define FRAMES_MAX    4096u /* C frames of one state */
 #define SKIPPED_MAX   (1u << 18)
 
-/* Indices in runtime_stack.own. `frame` is the base, `activation` the next interpreter frame. */
+/* Indices in runtime_stack.own. runtime_stack.activation is the next frame of the interpreter. */
 /* The instruction of the function at the base; 0: not known. */
 #define OWN_PC	   0
 #define OWN_BOTTOM 1
-/* Another state that has calls outside of the current state's calls, or 0; then its base. */
+/* The state before the current one, if it has calls left, or 0; then the base of its next call. */
 #define OWN_OTHER      2
 #define OWN_OTHER_BASE 3
 
@@ -156,7 +156,9 @@ static int is_compiled(const struct runtime *runtime, struct runtime_reader *rea
 	return 0;
 }
 
-/* Find the state of a thread interrupted in a trace, by the dispatch register. Returns 1 or 0. */
+/*
+ * Find the lua_State of a thread interrupted in a trace, by its dispatch register. Returns 1 or 0.
+ */
 static int find_traced(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *out)
 {
@@ -171,7 +173,7 @@ static int find_traced(const struct runtime *runtime, struct runtime_reader *rea
 	       out->frame - at->sp <= SPILLED_WORDS * sizeof(uintptr_t);
 }
 
-/* Returns the cache key under which the thread's last walk stored its state. */
+/* Returns the cache key under which the thread's last walk stored the lua_State that it found. */
 static uint64_t key_of_thread(const struct runtime *runtime, const struct runtime_reader *reader)
 {
 	return runtime_mix(runtime->entry, reader->stack_start + reader->stack_bytes);
@@ -186,8 +188,8 @@ static int is_current(struct runtime_reader *reader, const struct state *state)
 }
 
 /*
- * Find the interpreter frame if the state of the thread's last walk is still the current one. This
- * saves testing each word between at->sp and the frame. Returns 1 or 0.
+ * Find the interpreter frame if the lua_State of the thread's last walk is still the current one.
+ * This saves testing each word between at->sp and the frame. Returns 1 or 0.
  */
 static int find_frame_again(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -208,8 +210,8 @@ static int find_frame_again(const struct runtime *runtime, struct runtime_reader
 }
 
 /*
- * Search the stack for the nearest interpreter frame: a word that is a state, and this state's list
- * contains the frame. Returns 1 or 0.
+ * Search the stack for the nearest interpreter frame. A frame contains the address of a lua_State,
+ * and this state's list of frames contains the frame. Returns 1 or 0.
  */
 static int find_frame_by_words(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -232,9 +234,10 @@ static int find_frame_by_words(const struct runtime *runtime, struct runtime_rea
 }
 
 /*
- * Find the interpreter's C frame that contains @at, by the state in it. Returns 1 or 0. While a
- * frame of the interpreter is set up or released, the search would find another frame of the
- * interpreter. That frame is too far from at->sp and is rejected.
+ * Find the interpreter's C frame in which the code at @at runs, by the address of the lua_State
+ * that is stored in the frame. Returns 1 or 0. While the frame is being set up or released, the
+ * search would find an outer frame of the interpreter. That frame is rejected because it is too far
+ * from at->sp.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct unwind_activation *at, struct state *state, uintptr_t *frame)
@@ -251,7 +254,7 @@ static int is_at(const struct runtime *runtime, unsigned edge, uintptr_t pc)
 	return pc - runtime->objects[edge] < runtime->objects[edge + 1] - runtime->objects[edge];
 }
 
-/* Returns the number of bytes of the frame that exist at @pc, or ARCH_LUAJIT_BYTES if not known. */
+/* Returns the size of the frame at @pc in the entry code; ARCH_LUAJIT_BYTES: not known. */
 static uint32_t count_begun(
 	const struct runtime *runtime, struct runtime_reader *reader, uintptr_t pc)
 {
@@ -372,7 +375,7 @@ static int find_running(const struct runtime *runtime, struct runtime_reader *re
 	return 0;
 }
 
-/* Find the innermost function while it runs a C function. Returns 0 or -EAGAIN. */
+/* Find the innermost Lua function while a C function that it called runs. Returns 0 or -EAGAIN. */
 static int find_calling(
 	const struct unwind_frame *frame, const struct state *state, struct runtime_stack *stack)
 {
@@ -411,8 +414,8 @@ static int find_innermost(const struct runtime *runtime, struct runtime_reader *
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /*
- * Set @stack to the Lua functions of @frame, a C frame of the interpreter. It is the first such
- * frame, or its state differs from that of the previous one.
+ * Set @stack to the Lua functions of the interpreter's C frame @frame. This is the walk's first
+ * frame of the interpreter, or its lua_State differs from that of the previous one.
  */
 static int change_state(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, const struct unwind_frame *frame, int is_innermost,
@@ -446,9 +449,9 @@ static int change_state(const struct runtime *runtime, struct runtime_reader *re
 }
 
 /*
- * Set @stack to an innermost C frame of the interpreter that has no function yet, or has none any
- * more. On exit, until the frame is unlinked, the register of the current instruction contains
- * instead the base of the function to which the interpreter returns.
+ * Set @stack for the interpreter's innermost C frame in its entry or exit code, where the frame has
+ * no Lua function. In the exit code, until the frame is unlinked, the register that normally has
+ * the current instruction has the base of the function to which the interpreter returns.
  */
 static int enter_edge(const struct runtime *runtime, struct runtime_stack *stack,
 	const struct unwind_frame *frame, const struct state *state, uintptr_t previous)

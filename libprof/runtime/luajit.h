@@ -12,7 +12,7 @@
 
 #include "libprof/runtime/runtime.h"
 
-/* Of every object. */
+/* Offset of the kind in every object. */
 #define OBJECT_KIND   9u
 #define KIND_STATE    6u
 #define KIND_PROTO    7u
@@ -33,7 +33,7 @@
 #define FUNCTION_BYTES 40u
 
 #define PROTO_CODE_COUNT    12u
-/* A pointer to the constants. Objects lie before this address, in reverse order. */
+/* A pointer to the constants: objects lie before the address, in reverse order. */
 #define PROTO_CONSTANTS	    32u
 #define PROTO_OBJECTS	    48u /* number of objects */
 #define PROTO_UPVALUES	    60u /* number of upvalues, a byte */
@@ -61,18 +61,18 @@ static inline uint32_t luajit_a(uint32_t instruction)
 #define FRAME_FUNCTION	   16u
 #define FRAME_LINK	   8u
 #define FRAME_BYTES	   16u
-/* For a frame with a continuation: the offset of the calling instruction's address. */
+/* If the frame has a continuation: offset, below the base, of the calling instruction's address. */
 #define FRAME_CONTINUED_AT 24u
 #define FRAME_CONTINUATION 32u
 #define CONTINUES_CALLBACK 1u
 #define LINK_KIND	   3u
 #define LINK_KINDS	   7u
 #define LINK_CALL	   0u /* see LINK_KIND */
-/* Compared under LINK_KIND: the outermost function of an interpreter frame. */
+/* A kind under the mask LINK_KIND: the link of the outermost function of an interpreter frame. */
 #define LINK_NATIVE	   1u
-/* Compared under LINK_KINDS. Under LINK_KIND, it equals the kind of protected calls. */
+/* A kind under the mask LINK_KINDS. Under LINK_KIND it would equal the kind of protected calls. */
 #define LINK_CONTINUED	   2u
-/* Compared under LINK_KINDS: a copy, after the variable arguments, of the frame below. */
+/* A kind under the mask LINK_KINDS: a copy, after the variable arguments, of the frame below. */
 #define LINK_VARIADIC	   3u
 
 /* lua_State */
@@ -96,7 +96,7 @@ static inline uint32_t luajit_a(uint32_t instruction)
 /* Offsets that differ between releases; luajit_layouts.inc has a row for each group of releases. */
 struct luajit_layout {
 	uint16_t version;
-	/* Offsets from the global_State: dispatch table; newest area of compiled code. */
+	/* Offsets from the global_State to the dispatch table and the list of compiled code. */
 	uint16_t dispatch, area;
 };
 extern const struct luajit_layout luajit_layouts[];
@@ -105,7 +105,10 @@ static inline const struct luajit_layout *luajit_layout(const struct runtime *ru
 	return &luajit_layouts[runtime->offsets[0]];
 }
 
-/* Indices in runtime.objects: start and, at the next index, end of a part of the interpreter. */
+/*
+ * Indices in runtime.objects, each for a part of the interpreter's code: the start is at the index,
+ * and the end is at the next index.
+ */
 /* The entry code, which runs before the interpreter frame has a function. */
 #define LUAJIT_BEGUN 0
 /* The exit code, which runs after the outermost function has returned. */
@@ -137,7 +140,7 @@ static inline int luajit_has(const struct luajit_function *function, uintptr_t p
 	       pc % INSTRUCTION == 0;
 }
 
-/* Returns a flag in @reader, initially 0: the thread was interrupted in code of a trace. */
+/* Returns a pointer to a flag in @reader: set if the thread was interrupted in a trace's code. */
 uint64_t *luajit_is_in_trace(struct runtime_reader *reader);
 
 /* The link from a frame to its caller. */
@@ -146,25 +149,28 @@ struct luajit_link {
 	/* The address after the calling instruction; 0: the frame does not contain it. */
 	uintptr_t pc;
 	int is_native;	/* the caller is C code */
-	/* The next frame outward belongs to the same function. */
+	/* Set if the next frame outward belongs to the same function. */
 	int is_copied;
 };
 
-/* Read the link of the frame whose header ends at @base, above @bottom. Returns 0 or -errno. */
+/*
+ * Read the link of the frame at @base. The link must not lead below @bottom. Returns 0 or -errno.
+ */
 int luajit_read_link(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t bottom, struct luajit_link *out);
 
-/* Set @caller to the base of the caller, whose call ends at @pc. Returns 0 or -errno. */
+/* Set @caller to the base of the caller of @base; @pc: the return address. Returns 0 or -errno. */
 int luajit_read_caller(
 	struct runtime_reader *reader, uintptr_t base, uintptr_t pc, uintptr_t *caller);
 
-/* runtime_frame.name is a frame's base + OF_FRAME, or OF_MAIN; .code is the bytecode. */
+/*
+ * runtime_frame.name is OF_MAIN for a main chunk, otherwise the base of a frame + OF_FRAME.
+ * runtime_frame.code is the address of the bytecode.
+ */
 #define OF_FRAME 1u
 #define OF_MAIN	 2u
 
-/*
- * Implement runtime_kind.line and runtime_kind.text. For a file, the address is that of its name.
- */
+/* Implement runtime_kind.line and .text. With @keep_end, @address is that of a chunk's source. */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame);
 uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reader,

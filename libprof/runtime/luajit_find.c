@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * Recognise modules that contain LuaJIT, and find the interpreter. It is the function that
- * lua_pcall() calls at an address inside it, and that is larger than any other function.
+ * Recognise modules that contain LuaJIT, and find the interpreter. The interpreter is the only very
+ * large function that lua_pcall() calls. The called address is inside this function, not at its
+ * start.
  */
 #include <errno.h>
 

@@ -2,10 +2,10 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Find names and lines of LuaJIT's functions. Functions have no names of their own. If one of a
- * function's callers defines the function, the name is the one that it is assigned to there.
- * Otherwise the function is named after the instruction that calls it, as in lua_code.c and in
- * LuaJIT's own traceback, or it is "function". Lua's reader prefers the calling instruction. LuaJIT
- * does not record tail calls, so the calling instruction may have called another function.
+ * function's callers defines the function, it is named after the variable to which the caller
+ * assigns it. Otherwise the function is named after the instruction that calls it, as in LuaJIT's
+ * own traceback, or it is "function". Lua's reader (lua_code.c) prefers the calling instruction.
+ * LuaJIT does not record tail calls, so its calling instruction may have called another function.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,9 +28,7 @@ static const char events[] = "aabbcccccccc........defghijfghijfghijkl...........
 			     "mmmnonnnnooooo................................";
 
 #define KIND_STRING   4u
-/*
- * In the list of locals, a first byte below this value stands for a loop variable; 0 ends the list.
- */
+/* In the list of locals, a byte below this value stands for a loop variable's name; 0 ends it. */
 #define NAMES_OF_LOOP 7u
 #define LOCALS_MAX    256u
 #define SEARCHED_MAX  16384u /* instructions */
@@ -47,7 +45,7 @@ static uint32_t number_at(struct runtime_reader *reader, uintptr_t address)
 	return runtime_load(reader, address, &number, sizeof(number)) ? 0 : number;
 }
 
-/* Instruction 0 has the function's first line; `lines` has the distances of the others from it. */
+/* For instructions after the first one, `lines` has the distance from the function's first line. */
 uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_frame *frame)
 {
@@ -65,7 +63,7 @@ uint32_t luajit_line(const struct runtime *runtime, struct runtime_reader *reade
 	return number_at(reader, proto + PROTO_FIRST_LINE) + distance;
 }
 
-/* Write a chunk's source: a file, the host's name for it, or the first line of the text. */
+/* Write a chunk's source: its file, a name that the host gave it, or its first line. */
 static uint32_t copy_source(
 	struct runtime_reader *reader, uintptr_t string, char *out, uint32_t room)
 {
@@ -295,7 +293,7 @@ static uintptr_t object_name(struct place *place, uint32_t slot)
 
 /* ---- callers --------------------------------------------------------------------------------- */
 
-/* Step from the frame at *@base to its caller. *@link gets their link. Returns 0 or -errno. */
+/* Step from the frame at *@base to its caller, and set *@link to the link. Returns 0 or -errno. */
 static int go_outward(struct runtime_reader *reader, uintptr_t *base, struct luajit_link *link)
 {
 	int error = luajit_read_link(reader, *base, 0, link);
@@ -367,7 +365,7 @@ static int find_closure(struct place *place, uintptr_t code)
 	return -ENOENT;
 }
 
-/* Returns the name that a caller gives the function at @base where it defines it, or 0. */
+/* Returns the name to which a caller assigned the function at @base when creating it, or 0. */
 static uintptr_t defined_name(struct runtime_reader *reader, uintptr_t base, struct place *place)
 {
 	struct luajit_function function, caller;
@@ -417,7 +415,7 @@ uint32_t luajit_text(const struct runtime *runtime, struct runtime_reader *reade
 	uint32_t used;
 
 	(void)runtime;
-	/* The search for callers may leave the stack that was checked: no plain loads. */
+	/* Use no plain loads: the search for callers may read outside of the checked stack. */
 	reader->is_trusted = 0;
 	if (keep_end)
 		used = copy_source(reader, address, out, room - 1);

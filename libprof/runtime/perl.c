@@ -119,7 +119,7 @@ _Static_assert(
 #define TYPE_FORMAT    10u
 #define TYPE_EVAL      11u
 #define TYPE_DEFER     13u
-/* Code in a pattern, which is part of the function that contains the pattern. */
+/* Flag of a context: code in a pattern. It belongs to the function that has the pattern. */
 #define SUB_IN_REGEX	0x80u
 #define EVAL_BLOCKS	0xc0u /* bits of eval {} and try {} */
 #define MORE_TYPE_SHIFT 7u    /* of the instruction's type */
@@ -136,7 +136,7 @@ struct perl_instruction {
 	uintptr_t next, sibling, run, target;
 	uint16_t type;
 	uint8_t flags, own;
-	/* Only a COP has this member: the line that begins at the instruction. `file` follows. */
+	/* In a COP only: the source line that begins at this instruction. */
 	uint32_t line;
 };
 #define TYPE_MASK	 0x1ffu
@@ -147,16 +147,17 @@ struct perl_instruction {
 
 /* Indices in runtime_stack.own. */
 #define OWN_INTERPRETER 0 /* address of the interpreter */
-/* The array of the stackinfo's contexts. */
+/* Address of the array of contexts of the current stackinfo. */
 #define OWN_CONTEXTS 1
-/* The topmost context of all. */
+/* End address of the thread's innermost context, at which the walk began. */
 #define OWN_TOP 2
 /* The COP that the next reported frame executes. */
 #define OWN_LINE   3
 #define IS_CURRENT 1u /* bit in OWN_LINE: the COP is PL_curcop */
 
 /*
- * Offsets in glibc's struct pthread. A thread-specific key is in use if its sequence number is odd.
+ * Offsets of thread-specific values in glibc's struct pthread, with a sequence number before each
+ * value. A key is in use if its sequence number is odd.
  */
 #define KEYS_FIRST   0x80u
 #define KEYS_END     0x800u
@@ -330,9 +331,7 @@ static int find_context(
 	return -EBADMSG;
 }
 
-/*
- * Is the last value that was saved before @context the current instruction, as call_sv() saves it?
- */
+/* Did Perl save the current instruction last before it pushed @context? call_sv() does so. */
 static int begins_call(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct runtime_stack *stack, const struct perl_context *context)
 {
@@ -389,7 +388,7 @@ static int begins_run(const struct runtime *runtime, struct runtime_reader *read
 	       begins_call(runtime, reader, stack, context) && !ends_defer(reader, stack, context);
 }
 
-/* Set stack->place to say which C frame of Perl_runops_standard() executes the next contexts. */
+/* Set stack->place according to which C frame executes the next contexts. */
 static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 {
 	struct perl_context context;
@@ -406,8 +405,8 @@ static int enter_run(struct runtime_reader *reader, struct runtime_stack *stack)
 /* ---- a thread's interpreter ------------------------------------------------------------------ */
 
 /*
- * Does @interpreter run on the stack that contains @sp? PL_top_env is on that stack. In an
- * interpreter that has executed nothing yet, PL_top_env is the interpreter's start_env.
+ * Does @interpreter run on the stack that contains @sp? If it does, PL_top_env is on that stack, or
+ * is the interpreter's start_env as long as the interpreter has executed nothing.
  */
 static int is_on_stack(const struct perl_layout *layout, struct runtime_reader *reader,
 	uintptr_t interpreter, uintptr_t sp, int is_threads)
@@ -459,7 +458,7 @@ static int enter_slot(const struct runtime *runtime, struct runtime_reader *read
 		enter_stackinfo(reader, out, interpreter.stackinfo, &info) ||
 		info.stack != interpreter.current_stack)
 		return -ENOENT;
-	/* Use plain loads: a freed interpreter has no valid stackinfo, so this one is not freed. */
+	/* Use plain loads: the interpreter has a valid stackinfo and so has not been freed. */
 	reader->is_trusted = reader->is_own;
 	error = runtime_load(reader, address + layout->phase, &phase, sizeof(phase)) ||
 		!is_on_stack(layout, reader, address, sp, is_threads);
@@ -468,7 +467,9 @@ static int enter_slot(const struct runtime *runtime, struct runtime_reader *read
 		return -ENOENT;
 	if (phase >= PHASE_DESTRUCT)
 		return -EBUSY;
-	/* Use plain loads only if the array need not grow: Perl moves the contexts then. */
+	/*
+	 * Use plain loads only if the array of contexts need not grow, because Perl moves it then.
+	 */
 	reader->may_trust = reader->is_own && info.last < info.room;
 	out->own[OWN_INTERPRETER] = address;
 	out->own[OWN_TOP] = out->frame;
@@ -498,8 +499,8 @@ static int find_slot(const struct runtime *runtime, struct runtime_reader *reade
 }
 
 /*
- * Returns pthread_self() of thread @tid, or 0 if it is not known. It is at a fixed distance from
- * glibc's list of robust mutexes, whose address the kernel returns.
+ * Returns pthread_self() of thread @tid, or 0 if it is not known. The address is at a fixed
+ * distance from glibc's list of robust mutexes, which the kernel knows.
  */
 static uintptr_t find_self(struct runtime_reader *reader, uint32_t tid)
 {
@@ -544,7 +545,7 @@ static uint32_t line_of(
 	int is_trusted = reader->is_trusted;
 	uint32_t line;
 
-	/* PL_curcop: if it is still the caller's, the new function has not set its own line yet. */
+	/* If PL_curcop is still the caller's COP, the function has not set its own line yet. */
 	if (at % 2) {
 		at -= IS_CURRENT;
 		reader->is_trusted = 0;
@@ -598,7 +599,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		(value.flags & VALUE_TYPE) != (is_format ? VALUE_FORMAT : VALUE_CODE) ||
 		value.body % 8 || runtime_load(reader, value.body, &code, sizeof(code)))
 		return is_topmost ? -EAGAIN : -EBADMSG;
-	/* Skip a C function, which sort uses to compare: no Perl_runops_standard() runs it. */
+	/* Skip a function in C: sort calls it without a C frame of Perl_runops_standard(). */
 	if (code.flags & CODE_NATIVE ||
 		(is_topmost && (is_format ? code.depth < 1 : code.depth != context->depth + 1)))
 		return -EAGAIN;
@@ -616,7 +617,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 	return 1;
 }
 
-/* Read the frame of `require` or `do FILE`. The name of the file identifies it. */
+/* Read the frame of `require` or `do FILE`. The hash of the file's name is the frame's identity. */
 static int read_file(struct runtime_reader *reader, const struct perl_context *context,
 	struct runtime_frame *out)
 {
@@ -636,8 +637,8 @@ static int read_file(struct runtime_reader *reader, const struct perl_context *c
 }
 
 /*
- * Read the frame of an eval of a string. The address of the statement with the eval identifies it.
- * The frame has no line, because lines of the string are not lines of the file.
+ * Read the frame of an eval of a string. The identity is a hash of the address of the statement
+ * with the eval. The frame has no line, because lines of the string are not lines of the file.
  */
 static int read_eval(struct runtime_reader *reader, const struct perl_context *context,
 	struct runtime_frame *out)

@@ -34,7 +34,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define GLOB_PACKAGE   40u
 #define GLOB_EFFECTIVE 56u /* of a glob's content */
 #define PACKAGE_NAME   32u
-/* The number of names. The first one is the package's own name. */
+/* Offset of the number of a package's names. The first of them is the package's own name. */
 #define PACKAGE_NAMES  60u
 #define PACKAGE_OOK    0x2000000u
 #define TEXT_BYTES     4u
@@ -49,7 +49,7 @@ _Static_assert(offsetof(struct perl_code, name) == 56 && offsetof(struct perl_co
 #define OF_REQUIRE 24u
 #define OF_DO	   32u
 
-/* Implements runtime_kind.text. For a file, the address is that of its name. */
+/* Implements runtime_kind.text. With @keep_end, @address is that of a file's name. */
 uint32_t perl_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t address,
 	char *out, uint32_t room, int keep_end);
 

@@ -221,8 +221,8 @@ static int begin_php(const struct runtime *runtime, struct runtime_reader *reade
 	(void)sp;
 	(void)known;
 	/*
-	 * The members have other uses here: `activation` counts the reported frames, and `state`
-	 * counts the reported generators of one frame without a function.
+	 * This reader uses two members in its own way: `activation` counts the reported frames, and
+	 * `state` counts the reported generators of one frame without a function.
 	 */
 	*out = (struct runtime_stack){0};
 	if (runtime_load(reader, runtime->base + layout_of(runtime)->flags, &flags, 1) ||
@@ -267,10 +267,10 @@ static int is_compiled(const struct runtime_stack *stack)
 }
 
 /*
- * Read the function of @frame, which is at @instruction (0: not known). Unless @has_none, check
- * that frame->instruction belongs to the function; PHP stored it at the last call or a similar
- * point. Returns 0; -ENOENT for the frame at the outer end of a fiber, which is not reported; or
- * another -errno.
+ * Read the function of @frame, which is at @instruction (0: not known). PHP stored
+ * frame->instruction at the last call or a similar point. Check that it belongs to the function,
+ * unless @has_none is set because compiled code executes the frame. Returns 0; -ENOENT for the
+ * frame at the outer end of a fiber, which is not reported; or another -errno.
  */
 static int read_function(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *frame, uintptr_t instruction, int has_none,
@@ -299,7 +299,7 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 		return -EBADMSG;
 	if (runtime_load(reader, at + layout_of(runtime)->code, &code, sizeof(code)))
 		return -EFAULT;
-	/* While PHP handles an exception, frame->instruction points into executor_globals. */
+	/* While PHP handles an exception, frame->instruction is in executor_globals. Accept it. */
 	if (!has_none && position_in(&code, frame->instruction) < 0 &&
 		frame->instruction - runtime->base >= runtime->base_bytes)
 		return -EBADMSG;
@@ -312,9 +312,10 @@ static int read_function(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * Find the frame of one of the generators for which @empty stands. Each of them delegates to the
- * next, and the last one delegates to the generator that runs. @number 0 is the innermost of them.
- * Returns 1 with the frame's address; 0 if there are fewer generators; or -errno.
+ * Find the frame of a generator in the chain of generators for which the frame @empty stands. Each
+ * generator delegates ("yield from") to the next, and the last one, whose @number is 0, delegates
+ * to the generator that runs. Returns 1 with the frame's address; 0 if there are fewer generators;
+ * or -errno.
  */
 static int find_delegating(const struct runtime *runtime, struct runtime_reader *reader,
 	const struct php_frame *empty, uintptr_t number, uintptr_t *frame)
@@ -343,8 +344,8 @@ static int find_delegating(const struct runtime *runtime, struct runtime_reader 
 }
 
 /*
- * Read the next frame that has a function, from stack->frame on. Returns 1; or 2 if the frame is
- * that of a generator for which the frame at stack->frame stands; or -errno.
+ * Read the next frame that has a function, from stack->frame on. Returns 1; 2 if the result is the
+ * frame of a generator for which stack->frame stands; or -errno.
  */
 static int find_frame(const struct runtime *runtime, struct runtime_reader *reader,
 	struct runtime_stack *stack, struct php_frame *out)
@@ -398,7 +399,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		stack->is_over = 0;
 		return enter_run(reader, stack, stack->frame);
 	}
-	/* Read with checks: PHP makes the innermost frame current before linking it. */
+	/* Use no plain loads: PHP makes the innermost frame current before linking it. */
 	if (stack->activation < 2)
 		reader->is_trusted = 0;
 	for (unsigned n = 0; n < EMPTY_MAX && error == -ENOENT; n++) {
@@ -418,7 +419,7 @@ static int next_php(const struct runtime *runtime, struct runtime_reader *reader
 		!is_resumed(runtime, reader, &frame))
 		return -EBADMSG;
 	stack->activation++;
-	/* Read with checks: PHP makes a generator's frame current before linking it. */
+	/* Use no plain loads: PHP makes a generator's frame current before linking it. */
 	if (frame.info & INFO_GENERATOR)
 		reader->is_trusted = reader->may_trust = 0;
 	if (found == 2)
@@ -531,7 +532,7 @@ static uint32_t copy_text(
 	return runtime_load_text(reader, address + TEXT_BYTES, length, out, room, keep_end);
 }
 
-/* Write "Class::method" or "function"; outside of functions, the name in PHP's traces. */
+/* Write "Class::method" or "function"; for code outside of functions, the name in PHP's traces. */
 static uint32_t copy_name(
 	struct runtime_reader *reader, uintptr_t address, char *out, uint32_t room)
 {

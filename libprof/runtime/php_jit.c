@@ -22,7 +22,7 @@
 #define WORD sizeof(uintptr_t)
 
 #define EXTENSIONS_MAX	  32u
-/* Offset in zend_llist_element, which contains a zend_extension. */
+/* Offset of zend_extension.startup in a zend_llist_element. */
 #define EXTENSION_STARTUP 56u
 #define PAGE_BYTES	  4096u
 #define PAGES_MAX	  512u /* of a module's code */
@@ -99,7 +99,7 @@ static int ask_called(struct runtime_reader *reader, uintptr_t caller, struct ph
 	return -ENOENT;
 }
 
-/* Find the buffer by the module of @function. Returns 0, or -ENOENT if it is not opcache's. */
+/* Find the buffer if @function is in opcache's module. Returns 0, or -ENOENT if it is not. */
 static int ask_module(struct runtime_reader *reader, uintptr_t function, struct php_buffer *out)
 {
 	struct runtime_symbols symbols;
@@ -114,7 +114,7 @@ static int ask_module(struct runtime_reader *reader, uintptr_t function, struct 
 }
 
 /*
- * Find the buffer (0 bytes: none) by the list of extensions. Returns 0; -ENOENT: no extension yet.
+ * Find the buffer by the list of extensions; 0 bytes: none. Returns -ENOENT if the list is empty.
  */
 static int ask_extensions(
 	const struct runtime *runtime, struct runtime_reader *reader, struct php_buffer *out)
@@ -169,7 +169,7 @@ static uintptr_t called_before(const struct arch_text *code, uintptr_t caller)
 
 /*
  * If @at is in a subroutine of compiled code, step to the caller. The return address is on top of
- * the stack, or below one word that aligns the stack.
+ * the stack, or one word further if a word aligns the stack.
  */
 static void leave_subroutine(
 	struct runtime_reader *reader, const struct arch_text *code, struct unwind_activation *at)
@@ -187,7 +187,7 @@ static void leave_subroutine(
 	}
 }
 
-/* Returns the bytes that compiled code has pushed at @pc; reads the code ahead. */
+/* Returns the number of bytes that compiled code has pushed at @pc. Reads the code ahead. */
 static uint32_t count_pushed(
 	struct runtime_reader *reader, const struct arch_text *code, uintptr_t pc)
 {

@@ -16,7 +16,7 @@
 #include "arch/syscall.h"
 
 #define PAGE	     4096u
-/* Bits of a user-space address, at most, on every supported CPU. */
+/* The largest number of bits of a user-space address on the supported CPUs. */
 #define ADDRESS_BITS 56
 
 /* ---- probing --------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ static void add_window(struct iovec *windows, uint32_t *count, struct iovec wind
 		windows[(*count)++] = window;
 }
 
-/* Did the last two walks or the last walk use @window, as recorded in @again? */
+/* Does @again have @window, because the last walk or the last two walks used it? */
 static int was_asked(const struct runtime_again *again, const struct iovec *window)
 {
 	for (unsigned i = 0; i < again->count; i++)
@@ -346,7 +346,7 @@ const void *runtime_view_checked(struct runtime_reader *reader, uintptr_t addres
 	return content_of(reader, at) + (address - window_at(reader, at)->start);
 }
 
-/* No ThreadSanitizer: a word on the stack may be a variable that another thread writes. */
+/* Without ThreadSanitizer, because another thread may write the words that are read here. */
 __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
@@ -355,7 +355,7 @@ __attribute__((no_sanitize("thread"))) int runtime_load_checked(
 
 	if (!from)
 		return -EFAULT;
-	/* ThreadSanitizer would intercept a memcpy() that is not inlined; this one is. */
+	/* A memcpy() of constant size is inlined. ThreadSanitizer would intercept a call. */
 	if (bytes == sizeof(uintptr_t))
 		memcpy(to, from, sizeof(uintptr_t));
 	else
@@ -523,7 +523,7 @@ uint32_t runtime_load_text(struct runtime_reader *reader, uintptr_t address, uin
 #define CHAIN_MAX   1024u
 #define NAME_BYTES  96u
 
-/* glibc has added the load bias to these addresses, but not in the vDSO. */
+/* Returns the absolute @address of a dynamic entry: glibc does not relocate those of the vDSO. */
 static uintptr_t absolute(uintptr_t bias, uintptr_t address)
 {
 	return address < bias ? address + bias : address;

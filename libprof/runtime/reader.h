@@ -64,9 +64,9 @@ struct runtime_room {
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 /*
- * A table from a key to cached words. The key is a hash of a question and of all that its answer
- * depends on. Zero the table before the first use. Any thread may read and write it at any time: an
- * entry that is half written has a wrong `check` and is not used.
+ * A table from a key to cached words. The key is a hash of what is searched for and of everything
+ * that the result depends on. Zero the table before the first use. Any thread may read and write it
+ * at any time: an entry that is half written has a wrong `check` and is not used.
  */
 #define RUNTIME_CACHE_BITS  14u
 #define RUNTIME_CACHE_WORDS 3u
@@ -89,23 +89,24 @@ struct runtime_cache {
 
 /* The state of reading one process during one walk. */
 struct runtime_reader {
-	/* The process; 0: the handler's own, if process_vm_readv(2) is forbidden. */
+	/* The process's pid; 0: it is the handler's own, and process_vm_readv(2) is forbidden. */
 	int pid;
 	int is_own;	/* the process is our own */
 	/*
-	 * Set while all memory that is read is known to stay mapped: loads are plain instructions.
+	 * Set while all memory to be read is known to stay mapped. Loads are then plain
+	 * instructions.
 	 */
 	int is_trusted;
-	/* is_trusted may be set once the first frame of a run was read. */
+	/* Set if is_trusted may be set once the first frame of a run was read. */
 	int may_trust;
 	/* A range of the handler's own process that is never unmapped: use plain loads. */
 	uintptr_t fixed_start, fixed_bytes;
 	/* Address and bytes of the stack of the walked thread. */
 	uintptr_t stack_start, stack_bytes;
 	struct runtime_cache *cache;	    /* borrowed; NULL: no cache */
-	/* Changes every RUNTIME_AN_AGE walks; a key that contains it makes a result expire. */
+	/* Changes every RUNTIME_AN_AGE walks, so that results whose key contains it expire. */
 	uint32_t age;
-	/* For the runtime's reader in one walk: an address or 0, and results found there. */
+	/* For the runtime's reader, during one walk: an address (or 0), and what was read there. */
 	uintptr_t noted_at;
 	uint64_t noted[RUNTIME_NOTED];
 	unsigned oldest;		 /* index of the window to fill next */
@@ -156,7 +157,7 @@ int runtime_load_checked(struct runtime_reader *reader, uintptr_t address, void 
 static inline int runtime_load(
 	struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
 {
-	/* Most loads are trusted, so they are inline. */
+	/* Trusted loads are inline, because most loads are trusted. */
 	if (!reader->is_trusted || !address)
 		return runtime_load_checked(reader, address, to, bytes);
 	memcpy(to, (const void *)address, bytes);
@@ -200,14 +201,14 @@ int runtime_byte(struct runtime_bytes *bytes);
  */
 void runtime_expect(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
-/* Read up to RUNTIME_RUN windows full of bytes at @address by one system call. */
+/* Read @bytes bytes at @address, at most RUNTIME_RUN windows full, by one system call. */
 #define RUNTIME_RUN 9u
 void runtime_expect_run(struct runtime_reader *reader, uintptr_t address, size_t bytes);
 
 /*
- * Read RUNTIME_AHEAD_LEAST bytes at each of @addresses by one system call, but at most
- * RUNTIME_AHEAD addresses. Addresses that are in a window already are skipped. List the addresses
- * in the order in which they will be loaded.
+ * Read at least RUNTIME_AHEAD_LEAST bytes at each of @addresses by one system call. Addresses that
+ * are in a window already are skipped, and at most RUNTIME_AHEAD addresses are read. List the
+ * addresses in the order in which they will be loaded.
  */
 #define RUNTIME_AHEAD	    8u
 #define RUNTIME_AHEAD_BYTES 256u
@@ -237,7 +238,7 @@ static inline uint64_t runtime_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/* Look up the words that are cached for @key. Returns 1; or 0, with undefined @words. */
+/* Look up, or store, words for @key. The lookup returns 1; or 0, with undefined @words. */
 int runtime_cache_find(
 	const struct runtime_reader *reader, uint64_t key, uint64_t words[RUNTIME_CACHE_WORDS]);
 void runtime_cache_keep(const struct runtime_reader *reader, uint64_t key,
@@ -310,10 +311,9 @@ uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader 
 	const char *name, uint64_t *bytes);
 
 /*
- * Find the function that contains @pc, by .eh_frame_hdr. Set @begin to the start of the function
- * and
- * @end to the start of the next one. Returns 0; or -ENOENT if no listed function contains @pc, or
- * if the last one does, because its end is not known.
+ * Find the function that contains @pc, by .eh_frame_hdr. Set @begin to its start and @end to the
+ * start of the next function. Returns 0, or -ENOENT if no listed function contains @pc. The last
+ * function is never found, because its end is not known.
  */
 int runtime_function(const struct runtime_symbols *symbols, struct runtime_reader *reader,
 	uintptr_t pc, uintptr_t *begin, uintptr_t *end);

@@ -26,7 +26,7 @@
 
 #define WORD RUBY_WORD
 
-/* Offsets in rb_vm_t and in its objspace, and the list of ractors. */
+/* Offsets of the list of ractors in rb_vm_t, of the first thread, and of the objspace's flags. */
 #define VM_RACTORS    8u
 #define VM_THREAD     40u /* the first thread */
 #define SPACE_FLAGS   16u /* from gc.c */
@@ -57,11 +57,12 @@ _Static_assert(
 /* The release whose YJIT frames this file can unwind. */
 #define YJIT_VERSION 301u
 /*
- * The largest number of control frames, all of C functions, that no C frame of vm_exec() executes.
+ * The largest number of control frames at the outer end of the array that no C frame of vm_exec()
+ * executes. All are of C functions.
  */
 #define BOTTOM_MAX 16u
 #define HIDDEN_MAX 64u /* without a name, in a row */
-/* The largest distance, in bytes, of a function that only vm_exec() calls before vm_exec(). */
+/* A function that only vm_exec() calls begins at most this many bytes before vm_exec(). */
 #define EXEC_NEAR 65536u
 
 /*
@@ -202,7 +203,7 @@ struct search {
 	const struct runtime_thread *thread;
 	uintptr_t sp;
 	int may_trust;
-	/* The thread was found, but its context has another stack than the walked one. */
+	/* Set if the thread was found, but its context has another stack than the walked one. */
 	int is_busy;
 	struct runtime_stack *out;
 };
@@ -274,7 +275,7 @@ static int for_each_thread(const struct ruby_layout *layout, struct runtime_read
 	return 0;
 }
 
-/* Go on after -EBUSY: a native thread may run several Ruby threads, each on its own stack. */
+/* Continue after -EBUSY: a native thread may run several Ruby threads, each on its own stack. */
 static int enter_found(void *context, uintptr_t thread)
 {
 	struct search *search = context;
@@ -286,7 +287,7 @@ static int enter_found(void *context, uintptr_t thread)
 	return error ? error : 1;
 }
 
-/* Is a JIT compiler on whose frames are not supported? */
+/* Is an unsupported JIT compiler on? Its frames cannot be read. */
 static int is_compiled(const struct runtime *runtime, struct runtime_reader *reader)
 {
 	uint8_t is_on;
@@ -301,7 +302,7 @@ static int begin_ruby(const struct runtime *runtime, struct runtime_reader *read
 	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
 	struct runtime_stack *out)
 {
-	/* After a fork, the child's threads still have the parent's tids: ignore tids. */
+	/* Search again without tids: after a fork, the child's Ruby threads have old tids. */
 	const struct runtime_thread nobody = {0, 0};
 	struct search search = {.runtime = runtime,
 		.reader = reader,
@@ -392,7 +393,7 @@ static void expect_frame(struct runtime_reader *reader, const struct ruby_frame 
 		runtime_expect_each(reader, places, count);
 }
 
-/* Cache for expect_frame() that the object at @from points to the object at @to. */
+/* Cache @to, the address to which the object at @from points, for expect_frame(). */
 static void keep_lead(struct runtime_reader *reader, uintptr_t from, uintptr_t to)
 {
 	const uint64_t words[RUNTIME_CACHE_WORDS] = {to};

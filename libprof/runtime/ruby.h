@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
  * Structures that the parts of the Ruby reader share: ruby.c reads stacks, ruby_code.c code, and
- * ruby_find.c finds Ruby. They are leading fields that are the same in all releases of struct
- * ruby_layout, from Ruby's sources (vm_core.h, method.h). ruby.layout checks them.
+ * ruby_find.c finds Ruby. Each has the first fields of a structure of Ruby (vm_core.h, method.h),
+ * which are the same in all supported releases. ruby.layout checks them.
  */
 #ifndef LIBPROF_RUNTIME_RUBY_H
 #define LIBPROF_RUNTIME_RUBY_H
@@ -29,9 +29,9 @@ struct ruby_layout {
 	uint32_t frame_bytes;
 	uint32_t first_line_bytes; /* 8: a Fixnum, 4: an int */
 	uint32_t body_lines;
-	/* The bytes of a short string. Its length is before them, or in the flags. */
+	/* Offset of a short string's bytes. The length is before them or in the flags. */
 	uint32_t string_bytes;
-	/* 0: the class has a hidden variable instead. */
+	/* Offsets in a class; 0: the class has a hidden variable instead. */
 	uint32_t class_name, class_attached;
 };
 
@@ -82,7 +82,7 @@ struct ruby_method {
 #define RUBY_DEFINITION_BLOCK 4u /* define_method */
 #define RUBY_DEFINITION_NAME  32u
 
-/* Mask for the flags of internal objects, and the flags of a code object. */
+/* Mask for the flags of internal objects, and the masked flags of a code object. */
 #define RUBY_INTERNAL	   0xf01fu
 #define RUBY_INTERNAL_CODE 0x701au
 

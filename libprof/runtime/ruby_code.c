@@ -209,8 +209,8 @@ static uintptr_t name_of(const struct runtime *runtime, struct runtime_reader *r
 }
 
 /*
- * Returns the value of the class's only hidden variable that has @type or @type2: the name of the
- * class, or the object of which it is the singleton class.
+ * Returns the value of the class's only hidden variable with a value of @type or @type2: the name
+ * of the class or, in a singleton class, the object to which the singleton class belongs.
  */
 #define VARIABLES_MAX 256u
 #define ID_KIND	      0xeu /* 0: hidden or local variable */
@@ -349,7 +349,7 @@ static uintptr_t find_base(
 
 /*
  * Append a path. A file has one path, or an array of this path and the real path. Code that Ruby
- * 3.3 evaluates from a string has the path "(eval at PATH:LINE)", in which PATH may be such a text
+ * 3.3 evaluates from a string has the path "(eval at PATH:LINE)", in which PATH may have this form
  * again. Omit the folders in PATH, so that the end of the text fits.
  */
 static void put_path(struct ruby_text *text, uintptr_t address)

@@ -141,7 +141,7 @@ int ruby_find(struct runtime *out, struct runtime_reader *reader, struct runtime
 	if (i == LAYOUTS || find_globals(out, reader, symbols) || find_entry(out, reader, symbols))
 		return -ENOTSUP;
 	out->offsets[0] = i;
-	/* rb_sym_immortal_count() loads the first word of the table of symbols. */
+	/* The table of symbols begins at the address that rb_sym_immortal_count() loads. */
 	out->code_type = find_loaded(reader, symbols, "rb_sym_immortal_count");
 	out->is_counted = out->has_inner = 1;
 	return 0;

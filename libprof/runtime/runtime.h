@@ -50,22 +50,23 @@ struct runtime {
 	/* The version, e.g. 313; each reader has its own numbering. */
 	uint32_t version;
 	/*
-	 * The n-th native frame of the evaluator (activation) executes the n-th run of language
-	 * frames, so the walk must find equal numbers of both.
+	 * Set if the n-th native frame of the evaluator (activation) executes the n-th run of
+	 * language frames, so that the walk must find equal numbers of both.
 	 */
 	uint32_t is_counted;
 	/*
-	 * Match the runs of language frames and the native frames of the evaluator (activations) by
-	 * their order, because the runtime links the two at different moments. If the walk finds
-	 * different numbers of them, all language frames are dropped.
+	 * Set if runs of language frames are matched with native frames of the evaluator
+	 * (activations) by their order, because the runtime links the two at different moments. If
+	 * the walk finds different numbers of them, all language frames are dropped.
 	 */
 	uint32_t is_paired;
-	/* The evaluator's native callees belong to the same language frames. */
+	/* Set if the evaluator calls native functions to execute its language frames. */
 	uint32_t has_inner;
 	/*
-	 * Two native frames of a counted evaluator execute the same run of language frames if one
-	 * of them calls the other through a single native frame. They also do if the call goes
-	 * through two native frames, and the inner one is in the function at [joiner, joiner_end).
+	 * Set if two native frames of a counted evaluator execute the same run of language frames
+	 * when one of them calls the other through a single native frame. They also do if the call
+	 * goes through two native frames, and the inner one is in the function at [joiner,
+	 * joiner_end).
 	 */
 	uint32_t is_joined;
 	uintptr_t joiner, joiner_end;
@@ -75,7 +76,7 @@ struct runtime {
 	uintptr_t base, base_bytes;
 	uintptr_t code_type;			/* the type that every code object has */
 	uintptr_t entry, entry_end;		/* the evaluator's code */
-	/* End of the evaluator's code before the runtime has linked the evaluator's frame. */
+	/* End of the evaluator's setup code: before this address, its frame is not linked yet. */
 	uintptr_t setup_end;
 	/* Addresses that never change, for the reader's own use. */
 	uintptr_t objects[RUNTIME_OBJECTS_MAX];
@@ -111,7 +112,7 @@ struct runtime_frame {
 	int32_t inlined;
 };
 #define RUNTIME_LINE_LATER     UINT32_MAX
-/* As runtime_frame.position, makes line() return the function's first line. */
+/* Value of runtime_frame.position for which line() returns the function's first line. */
 #define RUNTIME_POSITION_FIRST INT32_MIN
 
 /* A position in a thread's stack of language frames. next() reads `frame` and its callers. */
@@ -124,11 +125,11 @@ struct runtime_stack {
 	uintptr_t activation;
 	/* An address in the native frame that executes the next run, or RUNTIME_AT_*. */
 	uintptr_t place;
-	/* After each run call begin(), because the next run may belong to another `state`. */
+	/* The next run may belong to another `state`, so begin() is called after each run. */
 	int is_shared;
-	/* The last frame that next() returned was the outermost frame of its run. */
+	/* Set if the last frame that next() returned was the outermost frame of its run. */
 	int is_over;
-	/* For enter(): the frame that executes the run is the innermost native frame. */
+	/* For enter(): set if the frame that executes the run is the innermost native frame. */
 	int is_innermost;
 	/* For next(): the native frame that executes the run; NULL: not known. */
 	const struct unwind_frame *run_by;
@@ -168,11 +169,11 @@ struct runtime_kind {
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
 	/*
-	 * Find the stack of @thread and set @out to the innermost run whose place is at or above
-	 * @sp. If the thread is not known, use the state whose place is nearest to @sp. @known is
-	 * the state that the thread's last walk found, or 0. Clear reader->may_trust if the runtime
-	 * may free, during the walk, the structures of what the thread executes. NULL: no stack has
-	 * to be found.
+	 * Find the language stack of @thread, and set @out to its innermost run with a `place` at
+	 * or above @sp. If the thread is not known, use the thread structure (state) with the
+	 * `place` nearest to @sp. @known is the state that the thread's last walk found, or 0.
+	 * Clear reader->may_trust if the runtime may free structures of the stack during the walk.
+	 * NULL: no stack has to be found.
 	 */
 	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
 		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
@@ -184,18 +185,17 @@ struct runtime_kind {
 	int (*step)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct unwind_activation *at);
 	/*
-	 * Set @stack to the run that the native frame @frame executes. The walk has already stepped
-	 * over
-	 * @frame. A runtime without an evaluator returns 1 and sets stack->key, or returns 0 if the
-	 * frame executes no language code. NULL: runs are in the order of their native frames.
+	 * Set @stack to the run that the native frame @frame executes. The walk has already found
+	 * the caller of @frame. A runtime without an evaluator returns 1 and sets stack->key, or
+	 * returns 0 if the frame executes no language code. NULL: the runs are in the order of
+	 * their native frames, so that @stack is already at the run.
 	 */
 	int (*enter)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, const struct unwind_frame *frame);
 	/*
 	 * Read the next language frames of the run, innermost first, at most @room. A runtime
-	 * without an evaluator reads all frames of the run at once. Returns the number of frames;
-	 * 0: the run is over and
-	 * @stack is at the next run.
+	 * without an evaluator reads all frames of the run at once. Returns the number of frames.
+	 * The value 0 means that the run is over and that @stack is at the next run.
 	 */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out, unsigned room);

@@ -15,7 +15,7 @@
 
 /* Frames that are kept free for native frames, if a run of language frames is too long. */
 #define RESERVED_FRAMES 512u
-/* Frames of a run that are read without being written, at most. Reading one takes about 100 ns. */
+/* The largest number of a run's frames that are read but not written. Reading one takes 100 ns. */
 #define SKIPPED_MAX (1u << 13)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -132,13 +132,16 @@ static int is_place(const struct runtime_walk *runs, const struct unwind_frame *
 				   : runs->stack.place - frame->sp < frame->caller_sp - frame->sp;
 }
 
-/* Did the frame at @frames call the evaluator's last frame, with @between frames in between? */
+/*
+ * Is the frame at @frames a caller of runs->activation (the evaluator's last frame), with exactly
+ * @between frames in between?
+ */
 static int is_behind(const struct runtime_walk *runs, const uint64_t *frames, unsigned between)
 {
 	return runs->activation && frames == runs->activation + 1 + between;
 }
 
-/* Does the evaluator's frame at @frames share the last one's run? See runtime->is_joined. */
+/* Do the evaluator's frame at @frames and its previous one share a run? See runtime.is_joined. */
 static int is_joined(const struct runtime_walk *runs, const uint64_t *frames)
 {
 	return runs->runtime->is_joined &&
@@ -224,7 +227,7 @@ static int find_expanded(
 	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version ? (int)count : -ENOENT;
 }
 
-/* Choose the entry to write: the one that has the key, or else a free one, or else either. */
+/* Choose the entry to write: the entry with the key, otherwise a free entry, otherwise any. */
 static struct runtime_walk_expanded *entry_for(const struct runtime_walk *runs, uint64_t key)
 {
 	struct runtime_walk_expanded *first = expanded_of(runs, key, 0);
@@ -378,8 +381,7 @@ static void move_outward(uint64_t *frames, uint64_t *unfilled)
  * Returns the innermost native frame that belongs to the activation @outer, whose run begins at
  * @run. This is either a frame of generated code (in no module), which functions of the
  * activation's module call, or the function in the activation's module that the evaluator calls. If
- * there is none, returns
- * @run.
+ * there is none, returns @run.
  */
 static uint64_t *find_inner(uint64_t *first, uint64_t *run, uint64_t outer)
 {
@@ -443,7 +445,10 @@ static unsigned withdraw(uint64_t *frames, unsigned n)
 	return left;
 }
 
-/* Have all runs of language frames been written that a frame of the evaluator executes? */
+/*
+ * Have all runs been written? If the walk has not reached the function at runtime->start, the
+ * outermost run remains, because only a frame that this function calls executes it.
+ */
 static int is_at_end(const struct runtime_walk *runs)
 {
 	return runs->stack.place ==

@@ -23,7 +23,8 @@ struct runtime_walk {
 	struct runtime_thread thread; /* the thread that is walked */
 	uintptr_t pc;		      /* of the walk's innermost frame */
 	/*
-	 * The runtime_stack.state that the thread's last walk found; later that of this walk; or 0.
+	 * The runtime_stack.state of the thread: at first that of its last walk, later that of this
+	 * walk; 0: not known.
 	 */
 	uintptr_t known;
 	runtime_walk_word_fn *word;
@@ -32,7 +33,7 @@ struct runtime_walk {
 	const struct runtime *runtime;
 	/* The runtime that generates code; NULL: none. */
 	const struct runtime *generator;
-	/* Set by the caller: readers may make system calls. */
+	/* Set by the caller once it has checked that readers may make system calls. */
 	int is_asked;
 	/*
 	 * The -errno that a reader of @runtime returned. No more runs are written after an error.
@@ -41,25 +42,25 @@ struct runtime_walk {
 	/* The -errno of a reader of @generator. All language frames are removed then. */
 	int frame_error;
 	int has_innermost_run; /* the frame at @pc had a run */
-	/* Set by runtime_walk_finish(): every run was matched with a native frame. */
+	/* Set by runtime_walk_finish() if every run was matched with a native frame. */
 	int is_whole;
-	/* Pointers to the evaluator's frames in the walk's array of frames; NULL: none. */
+	/* The next four members point into the walk's array of frames; NULL: none. */
 	/* The first native frame of a counted evaluator for which no run was left. */
 	const uint64_t *unfilled;
-	/* The last frame of the evaluator. */
+	/* The evaluator's frame that the walk has reached last. */
 	const uint64_t *activation;
 	/* The last frame in the function at runtime->joiner that called the evaluator. */
 	const uint64_t *joiner;
-	/* The end of the written runs; NULL: all runs were written. */
+	/* The end of the written language frames, if a run was too long; NULL: all were written. */
 	const uint64_t *cut;
-	/* The function at runtime->start called the outermost frame of the evaluator. */
+	/* Set if the evaluator's last frame was called by the function at runtime->start. */
 	int has_start;
 	/* Borrowed; may be NULL if @generator is NULL. */
 	struct runtime_walk_expanded *expanded;
 	uint64_t epoch;				/* part of the keys of @expanded */
 	/* The position in the language stack of @runtime. */
 	struct runtime_stack stack;
-	/* The position in code of @generator. */
+	/* The position in the frames of @generator's code. */
 	struct runtime_stack generated;
 	struct runtime_reader reader;
 };
@@ -115,9 +116,9 @@ int runtime_walk_first_line(struct runtime_walk *runs, struct runtime_frame *fra
 /*
  * End a walk of @n @frames, which reached the outermost frame if @is_rooted. Set runs->is_whole if
  * every run was matched with a native frame of the evaluator. Otherwise, remove all language frames
- * if runs are counted, or if paired runs may be matched with wrong frames. Returns the number of
- * frames that are left. If runs->cut is not NULL afterwards, the outermost frames are missing: the
- * caller reports WIRE_END_DEPTH.
+ * of a counted runtime, and those of a paired runtime if its runs may have been matched with wrong
+ * frames. Returns the number of frames that are left. If runs->cut is not NULL afterwards, the
+ * outermost frames are missing: the caller reports WIRE_END_DEPTH.
  */
 unsigned runtime_walk_finish(
 	struct runtime_walk *runs, uint64_t *frames, unsigned n, int is_rooted);

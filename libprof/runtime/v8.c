@@ -56,7 +56,10 @@
 
 #define NAMES_MAX 3u
 
-/* A value's names in several versions. It is stored at `place`, or compared with `expected`. */
+/*
+ * A value that V8 publishes, and its names in several versions. The value is stored at the index
+ * `place` or, if `place` is negative, compared with `expected`.
+ */
 struct published {
 	int place; /* in v8_offsets; < 0: none */
 	int32_t expected;
@@ -398,11 +401,11 @@ static void expect_functions(struct runtime_reader *reader, uintptr_t fp)
 }
 
 /*
- * Returns a key for the frame that takes few loads, or 0. The key depends on words of the function
- * (map, `shared`, feedback, code), but not on the function's address or context, because programs
- * create closures all the time. For interpreted code, the key includes the bytecode offset in the
- * frame. The innermost frames have this offset in registers, so they have a key only in compiled
- * code.
+ * Returns a cache key for the frame, made by few loads, or 0. The key depends on words of the
+ * function (map, `shared`, feedback, code), but not on the function's address or context, because
+ * programs create closures all the time. For interpreted code, the key includes the bytecode offset
+ * in the frame. The innermost frames have this offset in registers, so they have a key only in
+ * compiled code.
  */
 static uint64_t quick_of_v8(
 	const struct runtime *runtime, struct runtime_reader *reader, const struct v8_where *where)
@@ -540,7 +543,10 @@ static int enter_v8(const struct runtime *runtime, struct runtime_reader *reader
 		where->callee = callee.fp;
 	if (callee.is_innermost && (!callee.fp || callee.fp == frame->sp - 2 * V8_WORD))
 		where->registers = callee.registers;
-	/* Check the code first: a function that has just begun has not written its slots. */
+	/*
+	 * Check first, by the code, whether the function has just begun. Its frame has no slots
+	 * then.
+	 */
 	stack->found.function = 0;
 	if (where->is_innermost)
 		got = edge_of_v8(runtime, reader, where, &stack->found);

@@ -17,9 +17,9 @@ struct v8_where {
 	uintptr_t pc;
 	/* Registers of the thread, for the innermost frame and its caller; otherwise NULL. */
 	const struct arch_registers *registers;
-	/* In the innermost frame's caller: the frame pointer of the innermost frame; else 0. */
+	/* The frame pointer of the callee if the callee is the innermost frame; otherwise 0. */
 	uintptr_t callee;
-	/* The caller of this frame may use the registers, too. */
+	/* Set if this frame's caller may use the registers, too. */
 	uintptr_t is_innermost;
 };
 
@@ -42,7 +42,7 @@ struct v8_offsets {
 	uint32_t code_data, code_table;
 	/* code_start is 0 if the header and Code are one object. */
 	uint32_t code_start, code_flags, code_size;
-	/* The kind of baseline code, and the mask of kinds in code_flags. */
+	/* In code_flags, under the mask code_kind, code_baseline is the kind of baseline code. */
 	uint32_t code_baseline, code_kind;
 	uint32_t code_literals, code_shared, code_inlining; /* indices in the data */
 };
@@ -97,7 +97,7 @@ int v8_load_object(struct runtime_reader *reader, uintptr_t field, uint32_t type
 /* Is @word a pointer to a string that is not empty? Returns 1, 0 or -errno. */
 int v8_has_text(struct runtime_reader *reader, uintptr_t word);
 
-/* Implements runtime_kind.text. @word points to a string; 0: anonymous. */
+/* Implements runtime_kind.text. @word is a pointer to a string; 0 stands for "anonymous". */
 uint32_t v8_text(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t word,
 	char *out, uint32_t room, int keep_end);
 
@@ -110,7 +110,7 @@ struct v8_script {
 int v8_read_script(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	struct v8_script *out);
 
-/* Find the line of @position in @script. -EAGAIN: a later walk continues to count lines. */
+/* Find the line of @position in @script. Returns -EAGAIN if a later walk has to count further. */
 int v8_find_line(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t script,
 	uint32_t position, uint32_t *line);
 
@@ -141,14 +141,14 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 	uintptr_t function, struct v8_code *out);
 
 /*
- * Find the current bytecode of an interpreted function. If the bytecode has called something, its
- * offset is in the frame. Otherwise it is in registers, if the bytecode's handler still has it
- * there. Returns the offset, with the BytecodeArray in *@array; or < 0.
+ * Find the bytecode that an interpreted function executes. If the bytecode has called a function,
+ * its offset is in the frame. Otherwise it is in a register, unless the bytecode's handler has
+ * reused the register. Returns the offset in the BytecodeArray *@array; < 0: not known.
  */
 int32_t v8_find_bytecode(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct v8_where *where, uintptr_t *array);
 
-/* A position in the source, in optimised code maybe of an inlined function: v8_next_inlined(). */
+/* A position in the source. In optimised code, it may be in an inlined function. */
 struct v8_position {
 	int32_t position; /* in characters; < 0: not known */
 	/* Index among the inlined calls of the code; < 0: the code's own function. */
@@ -162,7 +162,7 @@ int v8_find_position(const struct runtime *runtime, struct runtime_reader *reade
 int v8_load_compiled(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	uintptr_t *shared);
 
-/* Set @shared to the inlined function at *@position, and *@position to that of its call. */
+/* Set @shared to the inlined function at *@position, and *@position to the position of its call. */
 int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t data,
 	struct v8_position *position, uintptr_t *shared);
 

@@ -38,7 +38,7 @@ static const struct version versions[] = {
 	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
-/* Bytes of each bytecode in V8 13.6, which does not export them: v8_bytecode_sizes.py. */
+/* The sizes of bytecodes in V8 13.6, which does not export them; see v8_bytecode_sizes.py. */
 static const uint8_t sizes_13_6[] = {
 #include "libprof/runtime/v8_bytecode_sizes.inc"
 };
@@ -179,8 +179,8 @@ static int may_begin_object(uintptr_t word)
 
 /*
  * Is V8 moving the code whose Code object is @tagged? If so, there are two copies of the
- * instructions, and a thread may execute either. The Code object has the address @stated of the
- * other copy.
+ * instructions, and a thread may execute either copy. The address in the Code object, @stated, is
+ * the address of the other copy.
  */
 static int is_moving(const struct v8_offsets *at, struct runtime_reader *reader, uintptr_t tagged,
 	uintptr_t stated)
@@ -255,9 +255,9 @@ static uint64_t key_of_page(const struct v8_offsets *at, uintptr_t pc)
 }
 
 /*
- * Was no code found before? @key is that of an address, or that of a page for which the searched
- * range has no header, such as pages of V8's second copy of its builtins. The answer is valid for
- * RUNTIME_AN_AGE walks, because V8 may add code.
+ * Does the cache say that there is no code at @key? @key is the key of an address, or of a page for
+ * which the searched range has no header, such as the pages of V8's second copy of its builtins.
+ * The entry is valid for RUNTIME_AN_AGE walks, because V8 may add code.
  */
 static int is_known_as_none(const struct runtime_reader *reader, uint64_t key)
 {
@@ -361,9 +361,9 @@ int v8_find_code(const struct v8_offsets *at, struct runtime_reader *reader, uin
 #define HANDLER_BYTES 4096u
 
 /*
- * Does the interpreter execute the bytecode at @offset now? Only then are the registers of array
- * and offset valid, because handlers may reuse them. The answer is yes if @pc is in the handler of
- * that bytecode.
+ * Does the interpreter execute the bytecode at @offset now, i.e. is the pc in the handler of this
+ * bytecode? Otherwise the handler may have reused the registers of the BytecodeArray and the
+ * offset.
  */
 static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader,
 	const struct arch_registers *registers, uintptr_t array, uint32_t offset)
@@ -387,7 +387,7 @@ static int is_handled(const struct v8_offsets *at, struct runtime_reader *reader
 
 /*
  * Was the frame at @fp created by a handler of a bytecode? Such a frame has a frame kind in the
- * slot of the context; a frame of a builtin that was called has not.
+ * slot of the context. The frame of a called builtin has a context there.
  */
 static int is_of_handler(struct runtime_reader *reader, uintptr_t fp)
 {
@@ -477,7 +477,7 @@ static int table_step(struct runtime_bytes *table, int64_t *out)
 	return 1;
 }
 
-/* Decode a position: a flag for V8's own files, the character, the inlined call. */
+/* Decode a position: bit 0 is set in V8's own files; character + 1 and inlined call + 1 follow. */
 static struct v8_position unpack(uint64_t word)
 {
 	return (struct v8_position){
@@ -496,7 +496,7 @@ static int search_positions(
 	if (open_table(&table, reader, word))
 		return -EBADMSG;
 	while (table_step(&table, &step) && table_step(&table, &moved)) {
-		/* The sign says whether the entry is for a statement or an expression. */
+		/* Ignore the sign: it only says whether the entry is for a statement. */
 		offset += step < 0 ? -(step + 1) : step;
 		if (offset > wanted)
 			break;
@@ -517,7 +517,7 @@ struct bytecodes {
 	uint32_t offset, length;
 };
 
-/* Returns the bytes of @bytecode with operands of @scale; 0: not known. */
+/* Returns the size in bytes of @bytecode with operands of @scale; 0: not known. */
 static uint32_t size_of(const struct bytecodes *codes, uint8_t bytecode, unsigned scale)
 {
 	uint32_t bytes = codes->runtime->base_bytes ? (uint32_t)codes->runtime->base_bytes
@@ -681,7 +681,7 @@ int v8_next_inlined(const struct v8_offsets *at, struct runtime_reader *reader, 
 			reader, array + V8_ARRAY_DATA + index * sizeof(call), &call, sizeof(call)))
 		return -EBADMSG;
 	caller = unpack(call.position);
-	/* Valid callers of inlined functions have smaller indices. Reject others: no loops. */
+	/* A caller's index is smaller than its callee's. Check that, or a loop might not end. */
 	if (call.function < OWN_FUNCTION || caller.inlined >= position->inlined)
 		return -EBADMSG;
 	*position = caller;

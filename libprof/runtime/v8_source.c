@@ -16,7 +16,7 @@
 #define STRING_THIN	  5u
 #define STRING_ONE_BYTE	  8u
 #define STRING_UNCACHED	  16u
-/* The offset of the characters' address in an external string, after its resource. */
+/* The offset, in an external string, of the pointer to the characters. */
 #define STRING_DATA	  24u
 /* The offset of the referred string in a cons, thin or sliced string. */
 #define STRING_FIRST	  16u
@@ -105,8 +105,8 @@ static int load_halves(
 }
 
 /*
- * Find the characters of the string @word. Returns 0; 1 if they are the characters of *@first
- * followed by those of *@second; or -errno.
+ * Find the characters of the string @word. Returns 0 with @out set; 1 if the string is the
+ * concatenation of the strings *@first and *@second; or -errno.
  */
 static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piece *out,
 	uintptr_t *first, uintptr_t *second)
@@ -129,7 +129,7 @@ static int find_piece(struct runtime_reader *reader, uintptr_t word, struct piec
 					reader, *first, &unused, &first_type, &first_length);
 			if (error)
 				return error;
-			/* V8 flattens a cons string by moving all of it to the first half. */
+			/* In a flattened cons string, the first half has all characters. */
 			error = first_length == length ? 0 : v8_has_text(reader, *second);
 			if (error)
 				return error < 0 || n ? -EBADMSG : 1;
@@ -297,7 +297,7 @@ static int64_t count_ends(
 			count = to - from;
 		runtime_expect_run(reader, at, (size_t)(to - from) * piece->bytes);
 		next = 0;
-		/* Load this before making the view: the load may replace the view's window. */
+		/* Load these characters first, because a load may replace the window of @text. */
 		if (load_character(reader, piece, from + count - 1) == '\r')
 			next = load_character(reader, piece, from + count);
 		text = runtime_view(reader, at, (size_t)count * piece->bytes);

@@ -41,8 +41,9 @@ void clock_learn(void);
 
 /*
  * Set clock_asks_kernel because a thread is about to forbid itself the time stamp counter. The
- * setting belongs to a thread and is inherited by threads that it creates; here all threads use
- * system calls from now on, which costs one system call per sample. Context: signal-safe.
+ * setting belongs to a thread and is inherited by threads that it creates; but the library uses
+ * system calls in all threads from now on, which costs one system call per sample. Context:
+ * signal-safe.
  */
 void clock_ask_kernel(void);
 

@@ -26,7 +26,7 @@ enum confined_part {
 	 * is read word by word, by another system call.
 	 */
 	CONFINED_MEMORY = 1 << 2,
-	/* Paths of modules whose name is relative, and of the program. */
+	/* Reading the path of the program and of modules with a relative name. */
 	CONFINED_PATHS = 1 << 3,
 	CONFINED_THREADS = 1 << 4, /* timers for new threads */
 	/* Deleting timers. Without it they end with their thread. */
@@ -60,8 +60,8 @@ static inline int confined_is_unseen(void)
 
 /*
  * Returns 1 if an unseen filter was reported or sampling has ended. The caller must then make no
- * more system calls; the handler ends sampling. A fork child uses its parent's slot until it has
- * its own. Context: signal-safe.
+ * more system calls, and the handler ends sampling. A fork child reads its parent's slot until it
+ * has its own. Context: signal-safe.
  */
 static inline int confined_is_reported(void)
 {
@@ -70,20 +70,19 @@ static inline int confined_is_reported(void)
 }
 
 /*
- * Returns 1 if the calling thread may have a filter whose installation the library did not see.
- * Unless flamerun has reported one, this makes a system call, which the filter may forbid; if the
- * process has other filters, an unseen one is not detected. If the result is 1, the caller must
- * make no system calls. The handler then ends sampling, because it knows for certain which process
- * it is in.
- * Context: signal-safe, also a vfork child.
+ * Returns 1 if the calling thread may have a filter whose installation the library did not see. The
+ * caller must then make no system calls. The handler ends sampling, because only the handler knows
+ * for certain which process it is in. Unless flamerun has reported such a filter, this function
+ * itself makes a system call, which the filter may forbid. An unseen filter beside known ones is
+ * not detected. Context: signal-safe, also a vfork child.
  */
 int confined_by_unseen(void);
 
 /*
- * Variant of confined_by_unseen() for use before an exec: detects an unseen filter beside others,
- * by reading a file, which the new image does as well. It reads the file only in a process that had
- * a sample or called confined_expect(), because most fork children exec at once and the file takes
- * microseconds. Context: signal-safe, also a vfork child.
+ * Variant of confined_by_unseen() for use before an exec. It also detects an unseen filter beside
+ * known ones, by reading a file in /proc. It reads the file only in a process that had a sample or
+ * called confined_expect(), because most fork children exec at once and reading takes microseconds.
+ * Context: signal-safe, also a vfork child.
  */
 int confined_before_exec(void);
 

@@ -3,9 +3,9 @@
 /*
  * Weights of perf events' signals. flamerun opens an event for time in user mode on each thread
  * (cli/gather/perf_events.c says why), so each signal stands for one event period of such time. The
- * event's period differs from a sample's: if they were equal, an event could coincide with the
- * kernel's tick each time, and the tick with the delivery of a signal. Remainders are carried to
- * the next event.
+ * event's period differs from the sampling period. If they were equal, every event could coincide
+ * with a tick of the kernel, and every tick would find the thread in the delivery of a signal.
+ * Remainders are carried to the next event.
  *
  * Time in the kernel is still sampled by the thread's timer. At each tick the kernel records
  * whether the thread was in the kernel, which shows in the thread's resource usage. If it was, the
@@ -50,9 +50,9 @@ static struct sampler_usage usage_now(void)
 
 /*
  * Returns 1 if the thread was in the kernel at the tick between the two readings. The kernel
- * reports the thread's CPU time times the share of ticks in the kernel, so the value changes at
- * other ticks as well; subtract that change first. Source: Linux kernel/sched/cputime.c,
- * cputime_adjust().
+ * reports as time in the kernel the thread's CPU time, multiplied by the share of ticks in the
+ * kernel. This product also changes at a tick outside the kernel, so that change is subtracted
+ * first. Source: Linux kernel/sched/cputime.c, cputime_adjust().
  */
 static int was_in_kernel(const struct sampler_usage *before, const struct sampler_usage *now)
 {

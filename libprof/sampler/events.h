@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: called by handlers. */
 /*
- * Threads that are signalled by a perf event of flamerun in addition to their timers. The kernel
- * checks timers at its tick, some 250 times a second; an event has a timer of its own, which
- * interrupts the thread without waiting for the tick.
+ * Samples of threads to which a perf event of flamerun sends signals, in addition to their timers.
+ * The kernel checks timers at its tick, some 250 times a second; an event has a timer of its own,
+ * which interrupts the thread without waiting for the tick.
  */
 #ifndef LIBPROF_SAMPLER_EVENTS_H
 #define LIBPROF_SAMPLER_EVENTS_H
@@ -41,7 +41,7 @@ uint32_t events_timer_weight(struct sampler_thread *thread, const void *ucontext
  * thread, not a handler.
  */
 void events_end(void);
-/* Allow events again, because the action failed. */
+/* Undo events_end(), because the action has failed. */
 void events_undo_end(void);
 
 #endif

@@ -104,7 +104,7 @@ static void mark_known(struct registers *registers, uint32_t what, int is_known)
 	registers->unknown = is_known ? registers->unknown & ~what : registers->unknown | what;
 }
 
-/* Returns 0 if the instruction is not allowed in a filter. */
+/* Execute a load instruction. Returns 1, or 0 if the instruction is not allowed in a filter. */
 static int load(const struct run *run, const struct sock_filter *at, struct registers *registers)
 {
 	int into_x = BPF_CLASS(at->code) == BPF_LDX;
@@ -308,8 +308,8 @@ int filter_allows(struct filter *filter, const struct filter_call *call)
 
 /*
  * Every system call that sampling makes after its start, with those arguments that are the same
- * each time. A filter belongs to one thread, but a call that it forbids to one thread is made by
- * none.
+ * each time. A filter belongs to one thread, but after it no thread of the process makes the calls
+ * that it forbids.
  */
 #define ANY	    0
 #define FIRST(a)    1, {a}

@@ -15,7 +15,7 @@
 struct filter {
 	uintptr_t code; /* address of struct sock_filter[] */
 	uint32_t length;
-	/* An instruction could not be read, so the kernel will refuse the filter. */
+	/* Set if an instruction could not be read. The kernel will then refuse the filter. */
 	uint32_t has_holes;
 	struct unwind_window window;
 };
@@ -46,14 +46,15 @@ int filter_allows(struct filter *filter, const struct filter_call *call);
 
 /*
  * Prepare for the installation of the filter at @program (struct sock_fprog; may be an invalid
- * address): leave out the parts of sampling that the filter forbids, or end sampling.
- * Returns 1 if sampling continues and the filter was counted. Context: any thread, not a handler.
+ * address): leave out the parts of sampling that the filter will forbid, or end sampling if it
+ * forbids an indispensable part. Returns 1 if sampling continues and the filter was counted.
+ * Context: any thread, not a handler.
  */
 int confined_add_filter(uintptr_t program);
 
 /*
- * Uncount the filter, which the kernel has refused. The parts that it would have forbidden stay
- * left out.
+ * Subtract the filter from the count again, because the kernel has refused it. The parts of
+ * sampling that were left out for this filter stay left out.
  */
 void confined_remove_filter(void);
 

@@ -102,8 +102,9 @@ static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 }
 
 /*
- * Ask the runtime that generated the code of frame @at for its caller. If no such runtime is known
- * yet, look for one. Returns as UNWIND_ASK (unwind/unwind_core.h).
+ * Step from the frame @at of generated code to its caller, by the runtime that generated the code.
+ * If no such runtime is known yet, search for one. Returns a value of UNWIND_ASK
+ * (unwind/unwind_core.h).
  */
 static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 {
@@ -211,7 +212,7 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 /*
  * Record a sample: the frame @leaf if it is not 0, and the stack that begins at @registers if they
  * are not NULL. A stack that does not fit into the thread's current block is walked again into a
- * new block. Returns 0, or -ENOSPC: no room, which is counted.
+ * new block. Returns 0, or -ENOSPC if there is no room, which is counted.
  */
 static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
 	uint64_t leaf, uint32_t weight)
@@ -254,8 +255,9 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 }
 
 /*
- * The image has left its slot, and sampler_leave() has recorded the weight that was due then.
- * Subtract this sample's weight from it; if the sample has more, add the difference to after_leave.
+ * Account for a sample that was taken after sampler_leave(), which has recorded the weight that was
+ * due then in exit_credit. Subtract this sample's weight from exit_credit. If the sample's weight
+ * is larger, add the difference to after_leave.
  */
 static void credit_exit(struct wire_ring *ring, uint64_t weight)
 {

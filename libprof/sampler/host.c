@@ -64,8 +64,8 @@ static struct program_action program_action[SIGNALS];
 static AT_START uint32_t is_any_guarded;
 
 /*
- * Returns 1 if samples may be taken and system calls made. They may not in a process that a seccomp
- * filter may forbid them.
+ * Returns 1 if the process is sampled and may make system calls. After an unseen seccomp filter was
+ * reported it makes none, because the filter may forbid them.
  */
 static int is_sampling(void)
 {
@@ -87,7 +87,7 @@ static int may_unblock(const stack_t *alternate, uint32_t flags)
 
 	if (is_on_stack(alternate, sp))
 		return sp - (uintptr_t)alternate->ss_sp >= ROOM_BYTES;
-	/* The handler is not on an alternate stack, so respect the program's mask. */
+	/* On a normal stack there is room. Unblock our signal unless the program's mask has it. */
 	return !(flags & ASKED_MASK);
 }
 
@@ -102,9 +102,9 @@ static uintptr_t register_in(const void *ucontext, unsigned number)
 }
 
 /*
- * Run the program's handler with our signal blocked. Compare the undelivered weight by the CPU
- * clock before and after the handler, because the kernel checks timers only at ticks and may be
- * late.
+ * Run the program's handler with our signal blocked. Compute the weight that became due in the
+ * handler from the CPU clock before and after it, because the kernel checks timers only at ticks
+ * and may be late.
  */
 static __attribute__((noinline)) void call_blocked(
 	handler_fn *handler, int signal, siginfo_t *info, void *context)
@@ -269,8 +269,8 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 	if (old && of)
 		hide_guard(&before, old);
 	/*
-	 * Do this only in the process itself: a vfork child shares this memory, but not the
-	 * kernel's actions.
+	 * Clear the flag only in the process itself. A vfork child shares this memory but has its
+	 * own signal actions in the kernel.
 	 */
 	if (action && !is_guarded && before.flags & ASKED_GUARD && sampler_is_this_process())
 		__atomic_store_n(&of->flags, before.flags & ~ASKED_GUARD, __ATOMIC_RELAXED);
@@ -332,9 +332,9 @@ static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 }
 
 /*
- * Raise @signal with the default action, which is pending until our handler returns. Clear the
- * slot's signal: if an image is killed by the signal in its slot, flamerun reports that the program
- * has reset the signal's action by a system call.
+ * Raise @signal with the default action. The signal is pending until our handler returns. Clear
+ * slot->signal first: if an image is killed by this signal number, flamerun reports that the
+ * program has reset the signal's action by a system call.
  */
 static void kill_by_default(int signal)
 {
@@ -352,9 +352,9 @@ static void kill_by_default(int signal)
 }
 
 /*
- * Returns the mask under which the thread was interrupted. If that was in a call that waits with
- * its own mask, @context has the mask from before and after the call, so thread->wait.mask is
- * returned.
+ * Returns the mask under which the thread was interrupted. In a call that waits with a mask of its
+ * own, this is thread->wait.mask, because @context has the mask that is valid before and after the
+ * call.
  */
 static uint64_t interrupted_mask(const struct sampler_thread *thread, const ucontext_t *context)
 {

@@ -41,9 +41,9 @@ struct arch_registers;
 struct sampler_thread;
 
 /*
- * Do what sigaction(2) does, for all signals except ours: install the guard before handlers on
- * alternate stacks, and return the program's action in @old. Returns 0, or -1 with errno. Context:
- * any thread, a handler, a vfork child.
+ * Do what sigaction(2) does, for any signal except ours. If the handler runs on an alternate stack,
+ * the guard is installed in its place. @old gets the program's action, never the guard. Returns 0,
+ * or -1 with errno. Context: any thread, a handler, a vfork child.
  */
 int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
@@ -54,9 +54,9 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 sighandler_t guard_program_handler(int signal, sighandler_t handler);
 
 /*
- * Returns 1 if @registers are those to which a handler has just returned during which our signal
- * was blocked. Then the sample was due before that handler began. Clears the recorded return, so
- * that a second call returns 0. Context: the thread's handler.
+ * Returns 1 if the program's handler that has just returned to @registers ran with our signal
+ * blocked. The present sample was then due before that handler began. Clears the recorded return,
+ * so that a second call returns 0. Context: the thread's handler.
  */
 int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers);
 

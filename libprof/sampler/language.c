@@ -49,7 +49,7 @@ static int find_in(
 	return error;
 }
 
-/* Returns the runtime's number; 0 if it has no evaluator or the table is full. */
+/* Add @found to the table. Returns its number; 0 if it has no evaluator or the table is full. */
 static uint32_t add_runtime(const struct runtime *found)
 {
 	const struct runtime *none = NULL;
@@ -166,8 +166,8 @@ static uint64_t space_of(const struct function_entry *entry)
 }
 
 /*
- * Returns 1 if the control ring has room for @bytes and still some for modules and marks, which use
- * the same ring and cannot wait.
+ * Returns 1 if the control ring has room for @bytes besides ROOM_FOR_OTHERS, which stays free for
+ * records of modules and marks, because these cannot wait.
  */
 static int has_room(const struct wire_slot *slot, uint32_t bytes)
 {

@@ -21,15 +21,13 @@
 void language_begin(struct runtime_walk *runs, struct sampler_thread *thread,
 	const struct arch_registers *registers, const struct unwind_bounds *bounds, int pid);
 
-/*
- * Write the language frames that the native @frame runs, as UNWIND_RUN (unwind/unwind_core.h) does.
- */
+/* Write the language frames that @frame executes. Implements UNWIND_RUN (unwind/unwind_core.h). */
 unsigned language_run(struct runtime_walk *runs, const struct unwind_module *module,
 	const struct unwind_frame *frame, uint64_t *frames, unsigned room);
 
 /*
  * End the walk with runtime_walk_end(). If language frames are missing, count the sample in
- * kept_native.
+ * slot->kept_native.
  */
 void language_finish(struct runtime_walk *runs, struct sampler_thread *thread, uint64_t *frames,
 	struct unwind_result *result);

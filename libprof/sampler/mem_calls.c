@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: called by compiled code anywhere, also in the handler. */
 /*
- * The functions that compilers call for copies and comparisons, for the library alone. libc's
- * versions may be replaced by the program or by a sanitizer, which does more than copy:
- * ThreadSanitizer's versions run signal handlers that it has deferred. In our handler every signal
- * is blocked, and such a handler would see that mask and keep it.
+ * The library's own versions of the functions that compilers call for copies and comparisons.
+ * libc's versions may be replaced by the program or by a sanitizer: ThreadSanitizer's versions run
+ * signal handlers that it has deferred. In our handler every signal is blocked, and such a handler
+ * would see that mask and keep it.
  *
  * Words are copied first: on the CPUs of arch/ they need not be aligned. KEEP_OPAQUE between a load
  * and its store keeps the compiler from recognising the loop as a memcpy(), which it would replace

@@ -131,7 +131,7 @@ struct module_entry {
 
 static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
-/* Atomic: index + 1 of the newest entry; 0: none. */
+/* Atomic. For each hash bucket: index + 1 of its newest entry; 0: none. */
 static uint32_t buckets[MODULES_BUCKETS];
 
 /* Addresses of the program itself, from its lowest to its highest segment. */

@@ -32,7 +32,7 @@ const uint8_t *build_id_find(
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Determine the program's addresses. Context: the constructor, before the first modules_find(). */
+/* Find where the program's executable is mapped. Context: constructor, before modules_find(). */
 void modules_find_program(void);
 
 /* Returns 1 if the program needs any library (DT_NEEDED), or if that is not known. Context: any. */

@@ -28,7 +28,7 @@
  */
 #define IS_INSTRUMENTED UNDER_TSAN
 
-/* Atomic: the kernel's handler when our installation was complete; 0 before. */
+/* Atomic: the handler that the kernel had after our installation; 0 before. */
 static AT_START uintptr_t installed;
 
 /*

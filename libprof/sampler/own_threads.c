@@ -37,9 +37,9 @@ struct libc_calls libc_calls = {
 
 static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic; 0: free */
 /*
- * Atomic: number of own threads whose creation began, and of those recorded in own_tids. A list of
- * all threads may contain an own thread that is not in own_tids if it was read while the numbers
- * differ, or before own_begun changed.
+ * Atomic. own_begun is the number of own threads whose creation has begun, own_known the number of
+ * those that are recorded in own_tids. If the numbers are equal when a list of all threads is read,
+ * and own_begun has not changed afterwards, own_tids has every own thread of the list.
  */
 static uint32_t own_begun, own_known;
 
@@ -80,8 +80,8 @@ void own_threads_remove_dead(void)
 }
 
 /*
- * Arguments of own_thread_main(). In the creator's stack frame; valid until the new thread has set
- * `tid`.
+ * Arguments of own_thread_main(), in the creator's stack frame. They are valid until the new thread
+ * has set `tid`.
  */
 struct thread_start {
 	void *(*start)(void *);
@@ -209,10 +209,7 @@ void stay_loaded(void)
 
 	if (__atomic_exchange_n(&stays, 1, __ATOMIC_RELAXED))
 		return;
-	/*
-	 * The shared library (libflameprof.so) is never unloaded, and the program has an empty
-	 * name.
-	 */
+	/* The program, which has an empty name, and libflameprof.so are never unloaded. */
 	if (!dlsym || !dladdr1 || !dladdr1(&stays, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
 		!map->l_name || !map->l_name[0])
 		return;

@@ -18,8 +18,8 @@ int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void 
 int own_threads_contain(uint32_t tid);
 
 /*
- * Call own_threads_begun() before reading a list of all threads. Afterwards
- * own_threads_are_known(), with that result, returns 1 if own_threads_contain() knows all own
+ * Call own_threads_begun() before reading a list of all threads. Afterwards, call
+ * own_threads_are_known() with the result. It returns 1 if own_threads_contain() knows all own
  * threads in the list.
  */
 uint32_t own_threads_begun(void);
@@ -52,9 +52,9 @@ void stay_loaded(void);
 /* ---- calls of libc --------------------------------------------------------------------------- */
 /*
  * The sampler's calls of libc functions that preload/ interposes. Constructors of preload/ set the
- * pointers to libc's functions. Until then, and without preload/, they are the functions that the
- * program would call, which is correct because interposers forward calls that they do not handle
- * yet.
+ * pointers to libc's functions. Until then, and without preload/, the pointers are to the functions
+ * that the program's own calls reach. This is correct because interposers forward calls that they
+ * do not handle yet.
  */
 
 struct sampler_thread;
@@ -63,13 +63,13 @@ struct libc_calls {
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	/*
-	 * From the same library as pthread_create(), because ThreadSanitizer ends a program that
-	 * joins a thread which its own pthread_create() did not create. Set by the first
-	 * pthread_create().
+	 * pthread_join() is from the same library as pthread_create(), because ThreadSanitizer ends
+	 * a program that joins a thread which its own pthread_create() did not create. Set by the
+	 * first pthread_create().
 	 */
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_detach)(pthread_t);
-	/* Make the calling thread's end end its sampling; NULL without interposers. */
+	/* Make the calling thread's sampling end with the thread. NULL without interposers. */
 	void (*watch_end)(struct sampler_thread *thread);
 	/*
 	 * Returns 1 if the program's calls of pthread_create() are interposed; NULL without

@@ -4,9 +4,9 @@
  * The process's slot in the arena: claim it, leave it, and forget the parent's slot in a fork
  * child. Threads are in thread.c.
  *
- * Each image writes its CPU time and its children's into its slot when it leaves. The kernel
- * charges its parent more than that: the difference is the kernel's work after the image's last
- * instruction, which flamerun shows as "[exit]".
+ * When an image leaves its slot, it writes its CPU time and that of its children into the slot. The
+ * kernel charges the parent with more CPU time. The difference is the kernel's work after the
+ * image's last instruction, which flamerun shows as "[exit]".
  */
 #include "libprof/sampler/sampler.h"
 
@@ -80,8 +80,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (!slot)
 		goto lost;
 	/*
-	 * Only if no thread has an entry may first_ring change. In a program that profiles itself,
-	 * pending signals may still name entries of an earlier start.
+	 * first_ring may change only while no thread has an entry. In a program that profiles
+	 * itself, pending signals may still name entries of an earlier start.
 	 */
 	if (!sampler_is_hosted())
 		sampler.first_ring =
@@ -108,8 +108,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	slot->namespaced = sampler.namespaced;
 	slot->image_at = (uintptr_t)&sampler.image;
 	/*
-	 * A fork child has its parent's libc and result. Searching libc again would cost page
-	 * faults.
+	 * A fork child has the same libc as its parent, so the parent's result of clock_learn() is
+	 * valid, and searching libc again would only cost page faults.
 	 */
 	if (!parent_image)
 		clock_learn();
@@ -130,8 +130,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (!sampler.ring_bytes)
 		sampler.ring_bytes = UINT32_MAX;
 	/*
-	 * Write these only if they change, because signal-safe functions may read them between a
-	 * stop and the next start of the profiler.
+	 * Write `arena` and `pid` only if they change, because signal-safe functions may read them
+	 * between a stop and the next start of the profiler.
 	 */
 	if (sampler.arena != arena)
 		sampler.arena = arena;
@@ -223,8 +223,7 @@ static void account_and_leave(enum wire_slot_state state)
 }
 
 /*
- * If this is called in a vfork child that is not recognised as such, it changes the parent's slot,
- * which has no effect.
+ * A vfork child that is not recognised as one changes its parent's slot here, which has no effect.
  */
 void sampler_leave_unaccounted(enum wire_slot_state state)
 {
@@ -321,7 +320,8 @@ void sampler_end(struct wire_drain *drain)
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
 	/*
-	 * Skip an entry that was claimed for a thread that has not begun. That thread releases it.
+	 * Skip the entry of a thread that has not begun yet: the thread itself will release the
+	 * entry.
 	 */
 	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++) {
 		const struct wire_ring *ring = wire_ring(sampler.arena, i);

@@ -36,8 +36,8 @@ static uint64_t waiting_bytes(const struct wire_ring *ring)
 
 /*
  * Claim a block. Returns its index + 1, or 0. The lowest free block is claimed, so that its index
- * shows roughly how many blocks are in use. A ring may have at most as many blocks as are left, so
- * that one thread with deep stacks leaves half of the pool to the others.
+ * shows roughly how many blocks are in use. A ring may have at most as many blocks as remain free,
+ * so that one thread with deep stacks leaves half of the pool to other threads.
  */
 static uint32_t claim_block(const struct sampler_thread *thread)
 {
@@ -147,8 +147,8 @@ struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, ui
 		head = entered;
 	}
 	/*
-	 * Both numbers are at least @least, whatever the arena contains by now: the caller relies
-	 * on that.
+	 * The caller relies on a *@room of at least @least. `allowed` and `rest` are not smaller,
+	 * even if another process has overwritten the arena meanwhile.
 	 */
 	rest = WIRE_BLOCK_BYTES - WIRE_HEAD_END(head);
 	*room = allowed < rest ? allowed : rest;
@@ -175,7 +175,7 @@ void ring_abandon(struct sampler_thread *thread)
 	struct wire_ring *ring = thread->ring;
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 
-	/* Without WIRE_HEAD_WRITING only the reader may change the head. */
+	/* Only the reader may change a head in which WIRE_HEAD_WRITING is not set. */
 	if (head & WIRE_HEAD_WRITING)
 		__atomic_store_n(&ring->head, head & ~WIRE_HEAD_WRITING, __ATOMIC_RELEASE);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the writing side of a sample ring. */
 /*
- * Write to a thread's sample ring. A ring has one writer, its thread: the handler, or code that
- * runs with all signals blocked. Records are built in place: begin, fill in, commit. A writer that
- * is killed in between leaves WIRE_HEAD_WRITING set and the head's end unchanged. The layout is in
+ * Write to a thread's sample ring. Only the ring's own thread writes to it, either in the handler
+ * or with all signals blocked. Records are built in place: begin, fill in, commit. A writer that is
+ * killed in between leaves WIRE_HEAD_WRITING set and the head's end unchanged. The layout is in
  * wire.h.
  *
  * Context of all functions: signal-safe, the thread that owns the ring.

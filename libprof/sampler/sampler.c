@@ -27,8 +27,8 @@ void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
 	/*
-	 * In a program that profiles itself, the program waits for the worker thread, so the worker
-	 * is always woken.
+	 * Always wake the worker thread of a program that profiles itself, because the program
+	 * waits for this thread.
 	 */
 	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_reported()))
 		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);

@@ -46,8 +46,9 @@ struct sampler_wait {
 
 struct sampler_thread {
 	/*
-	 * The fields up to is_claimed keep their values from one claim to the next, because a
-	 * signal of an earlier claim may still be pending.
+	 * This is an entry of sampler_threads[]. It is claimed for one thread after another. The
+	 * fields up to is_claimed keep their values from one claim to the next, because a signal of
+	 * an earlier claim may still be pending.
 	 */
 	/* Atomic: number of the claim; compared with the number in a signal. */
 	uint32_t generation;
@@ -60,8 +61,8 @@ struct sampler_thread {
 	/* Atomic: 1 while the timer exists. The thread that clears it must delete the timer. */
 	uint32_t active;
 	/*
-	 * 1: sampler_disarm_all() deleted the timer, and the weight of due samples is not recorded
-	 * yet.
+	 * Set if sampler_disarm_all() has deleted the timer but the weight of due samples is not
+	 * recorded yet.
 	 */
 	uint32_t is_disarmed;
 	uint32_t number;      /* within the image, from 1 */
@@ -95,16 +96,16 @@ struct sampler_thread {
 	 */
 	uintptr_t seen_sp;
 	uintptr_t seen_self;	  /* pthread_self() */
-	/* 1: the random phase of the virtual machine's time was drawn. */
+	/* 1: vm_remaining_ns was initialised with a random time, the phase of the samples. */
 	uint32_t has_vm_phase;
 	/* Elapsed time that a virtual machine reported and that is in no record yet. */
 	uint64_t vm_remaining_ns;
 	/*
-	 * Atomic: the program has blocked the sampling signal in this thread. The kernel does not
-	 * block the signal, but the program sees it in its mask.
+	 * Atomic: 1 if the program has blocked the sampling signal in this thread. The kernel does
+	 * not block the signal, but the program sees it in its mask.
 	 */
 	uint32_t held;
-	/* Atomic: pid of a vfork child that shares `held` and has set its own mask. */
+	/* Atomic: pid of a vfork child that has a signal mask of its own; ignore `held` in it. */
 	uint32_t unheld_pid;
 	struct sampler_wait wait;
 	/*
@@ -123,11 +124,11 @@ struct sampler_thread {
 	/* The fields below are for perf events, see events.c. */
 	/* pthread_self(); 0: another thread made this thread's timer. */
 	uintptr_t self;
-	/* The CPU's thread pointer, by which a fork child finds its entry. */
+	/* The thread pointer register, by which a fork child finds the forking thread's entry. */
 	uintptr_t thread_pointer;
-	/* 1: an event has come, so the timer stands only for time in the kernel. */
+	/* 1: a signal of a perf event has arrived, so the timer samples only time in the kernel. */
 	uint32_t has_events;
-	/* CPU time for which events came and that is in no sample yet. */
+	/* CPU time that the events so far stand for and that is in no sample yet. */
 	uint64_t event_remaining_ns;
 	struct sampler_usage usage; /* at the timer's last expiry */
 	/* Hash of the registers that the last event interrupted. */
@@ -139,7 +140,7 @@ struct sampler_thread {
 	uint32_t exits;
 	void *(*start)(void *);		    /* the program's start routine */
 	void *argument;			    /* its argument */
-	/* Atomic: 1 if the thread does not report its own end; tasks.c finds it. */
+	/* Atomic: 1 if the thread does not report its own end, so that tasks.c has to detect it. */
 	uint32_t is_foreign;
 	/* The fields below are written by the thread that scans the list of threads. */
 	/* Number of the last scan that found this thread. */
@@ -158,7 +159,7 @@ struct sampler {
 	/* Number of the ring whose entry is sampler_threads[0]. */
 	uint32_t first_ring;
 	uint32_t pid;
-	/* Atomic: 1 if threads may be claimed and armed. */
+	/* Atomic: 1 while sampling is on, so that entries may be claimed and timers started. */
 	uint32_t on;
 	/* Atomic: 1 if the process profiles itself; never changes back. */
 	uint32_t hosted;
@@ -182,8 +183,8 @@ struct sampler {
 	uint64_t tick_ns;
 	uint64_t image;
 	/*
-	 * The fields of the clock are set before sampler_start() and stay the same in fork
-	 * children.
+	 * The fields period_ns, is_untimed and is_elapsed are set before sampler_start() and stay
+	 * the same in fork children.
 	 */
 	uint64_t period_ns;
 	/* 1: no timers; only stacks that threads report themselves are recorded. */
@@ -191,7 +192,7 @@ struct sampler {
 	/* 1: timers use CLOCK_MONOTONIC instead of CPU time. */
 	uint32_t is_elapsed;
 	uint32_t max_depth;  /* limit of frames in a stack */
-	/* Bytes that a thread may have unread. 0 when sampling starts: no limit. */
+	/* Limit of unread bytes in a ring. No limit if this is 0 at sampler_start(). */
 	uint32_t ring_bytes;
 	/* Atomic bitmap: rings of this image's sampled threads. */
 	uint64_t rings[WIRE_RINGS / 64];
@@ -211,7 +212,7 @@ struct sampler {
 	uint32_t forbidden;
 	/* Atomic: number of known seccomp filters. */
 	uint32_t filters;
-	/* Number of filters among them that flamerun has as well. */
+	/* Number of these filters that flamerun has, too, and that the program has inherited. */
 	uint32_t filters_at_start;
 };
 
@@ -290,8 +291,8 @@ void sampler_wake_reader(struct wire_arena *arena);
  * @parent_image  the image that forked this one, 0 after an exec
  * @exe           the program's path; NULL: the same as the parent's
  *
- * Returns 0, or -ENOSPC: no slot is free, which is counted.
- * Context: one thread, not a handler.
+ * Returns 0, or -ENOSPC if no slot is free, which is counted in lost_processes. Context: one
+ * thread, not a handler.
  */
 int sampler_start(void *arena, uint64_t parent_image, const char *exe);
 
@@ -308,17 +309,18 @@ int sampler_is_this_process(void);
 int sampler_owns_signal(void);
 
 /*
- * Returns 1 if @thread only seems to block the sampling signal. In a vfork child, @thread is the
- * parent's thread. Context: signal-safe, a vfork child.
+ * Returns 1 if the program has blocked the sampling signal in @thread, but the kernel has not. In a
+ * vfork child, @thread is the parent's thread. Context: signal-safe, a vfork child.
  */
 int sampler_is_held(const struct sampler_thread *thread);
 
 /*
- * Claim an entry and a ring for a thread that will be created. Returns NULL if there is none, which
- * is counted, or if the sampler is off. Context: any thread, not a handler.
+ * Claim an entry and a ring for a thread that will be created. Returns NULL if sampling is off, or
+ * if no ring is free or a filter forbids timers; the latter two are counted. Context: any thread,
+ * not a handler.
  */
 struct sampler_thread *sampler_thread_claim(void);
-/* Do what sampler_thread_claim() does, without counting a failure. */
+/* Variant that does not count a failure, and the function that undoes a claim. */
 struct sampler_thread *sampler_thread_try_claim(void);
 void sampler_thread_release(struct sampler_thread *thread);
 
@@ -329,8 +331,8 @@ void sampler_thread_set_main_stack(struct sampler_thread *thread);
 
 /*
  * Make and start the timer of the calling thread. @thread is its claimed entry, in which stack_lo,
- * stack_hi and held are set. Returns 0, or -errno: then the entry is released and the thread is
- * counted. Context: the thread itself, not a handler.
+ * stack_hi and held are set. Returns 0; or -errno after releasing the entry. A thread without a
+ * timer is counted in slot->timerless_threads. Context: the thread itself, not a handler.
  */
 int sampler_thread_arm(struct sampler_thread *thread);
 
@@ -436,8 +438,8 @@ void sampler_disarm_all(void);
 int sampler_is_quiet(void);
 
 /*
- * Credit the due samples of the threads. Call this after sampler_disarm_all(), once
- * sampler_is_quiet() returns 1. Context: any thread.
+ * Record the weight of the threads' due samples (WIRE_KIND_CREDIT). Call this after
+ * sampler_disarm_all(), once sampler_is_quiet() returns 1. Context: any thread.
  */
 void sampler_credit_disarmed(void);
 
