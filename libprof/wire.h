@@ -49,7 +49,7 @@
 #define WIRE_COOKIE_EVENTS  2ULL
 #define WIRE_COOKIE_KERNEL  4ULL /* only with WIRE_COOKIE_EVENTS */
 #define WIRE_COOKIE_BITS    7ULL
-/* A signal of ring i's event carries flamerun's descriptor of it: WIRE_EVENT_DESCRIPTOR + i. */
+/* si_fd in a signal of ring i's perf event: flamerun's descriptor WIRE_EVENT_DESCRIPTOR + i. */
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
 #define WIRE_RATE_MAX_HZ      10000u
@@ -88,7 +88,7 @@ static inline int wire_signal_is_usable(unsigned signal)
 #define WIRE_CONTROL_BYTES 32768u
 #define WIRE_BLOCK_BYTES   65536u
 #define WIRE_BLOCKS_MAX	   4096u
-/* Enough for stacks of thousands of frames. */
+/* The smallest pool. Stacks of thousands of frames fit into it. */
 #define WIRE_BLOCKS_MIN	   512u
 #define WIRE_PAGE	   4096u
 #define WIRE_COMM_BYTES	   16
@@ -133,12 +133,12 @@ static inline int wire_signal_is_usable(unsigned signal)
 /* Not an address: the leaf for CPU time that has neither samples nor a known stack. */
 #define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
 /*
- * Not addresses. Only flamerun makes these frames, for CPU time that the kernel used before a
- * process image's first instruction (exec, before any timer can exist), after its last instruction,
- * and after the last instruction of several children that cannot be told apart. The process's CPU
- * clock shows how much time that was, so it is added to the profile and not counted as lost. A part
- * of less than a period is carried over to the next image, so that it adds up over thousands of
- * short processes.
+ * Not addresses. Only flamerun makes these frames, for CPU time that the kernel used outside of a
+ * process image's code: EXEC before the first instruction, when no timer exists yet; EXIT after the
+ * last instruction; EXIT_OF_CHILDREN for the EXIT time of several children, of which only the sum
+ * is known. The process's CPU clock shows how much time that was, so it is added to the profile and
+ * not counted as lost. A part of less than a period is carried over to the next image, so that it
+ * adds up over thousands of short processes.
  */
 #define WIRE_FRAME_EXEC		    WIRE_FRAME(WIRE_MODULE_OVER, 2)
 #define WIRE_FRAME_EXIT		    WIRE_FRAME(WIRE_MODULE_OVER, 3)
@@ -173,7 +173,7 @@ static inline int wire_signal_is_usable(unsigned signal)
 #define WIRE_WAIT_CALLS_MAX   0xfff0u /* system call numbers are lower */
 #define WIRE_WAIT_UNKNOWN     0xffffu /* could not be read */
 #define WIRE_WAIT_NO_CPU      0xfffeu /* runnable, waits for a CPU */
-/* Not in a call: a page is read into memory. */
+/* The thread is in no system call: it waits for a page to be read into memory. */
 #define WIRE_WAIT_FAULT	      0xfffdu
 #define WIRE_WAIT_STOPPED     0xfffcu /* stopped by a signal or a tracer */
 #define WIRE_WAIT_HOLDER      0xfffbu /* not a leaf: WIRE_FRAME_HOLDER */
@@ -210,9 +210,9 @@ static inline uint64_t wire_kernel_address(uint64_t frame)
 
 /* How the unwinding of a stack ended. */
 enum wire_end {
-	/* Complete: the return address is undefined, or the function is a thread's start. */
+	/* The stack is complete: the return address is undefined, or a thread's start was found. */
 	WIRE_END_ROOT = 0,
-	/* Cut at WIRE_MAX_DEPTH frames; the innermost frames are kept. */
+	/* The stack was cut at WIRE_MAX_DEPTH frames; the innermost frames are kept. */
 	WIRE_END_DEPTH = 1,
 	/* No unwind rule was found for a pc, or the rule gave an impossible caller. */
 	WIRE_END_LOST = 2,
@@ -268,7 +268,7 @@ enum wire_unsampled {
 struct wire_arena {
 	uint64_t magic;
 	uint32_t version;
-	/* Written by flamerun before the fork. */
+	/* Samples per second; written by flamerun before it forks. */
 	uint32_t rate_hz;
 	/* 1: record nothing before flameprof_resume(). */
 	uint32_t start_paused;
@@ -309,8 +309,8 @@ struct wire_arena {
 	uint32_t blocks_high;
 	uint32_t blocks_hint;
 	/*
-	 * Atomic, incremented by the parent of each fork. More than forks_arrived: a child has yet
-	 * to start.
+	 * Atomic, incremented by the parent before each fork. While it is above forks_arrived, a
+	 * child has yet to start.
 	 */
 	uint32_t forks_begun;
 	/* Atomic, incremented by each fork child, with or without a slot. */
@@ -324,8 +324,8 @@ struct wire_arena {
 	/* Number of seccomp filters of flamerun itself; all processes inherit them. */
 	uint32_t filters;
 	/*
-	 * With WIRE_COOKIE_EVENTS: user-mode time per signal of an event. A handler call
-	 * keeps the next sample away for (1 + event_rests) times the call's duration.
+	 * With WIRE_COOKIE_EVENTS: user-mode time per signal of an event. After a handler call,
+	 * signals of events are deferred for (1 + event_rests) times the call's duration.
 	 */
 	uint32_t event_period_ns;
 	uint32_t event_rests;
@@ -351,15 +351,17 @@ struct wire_arena {
  */
 enum wire_slot_state {
 	WIRE_SLOT_FREE = 0,
-	/* Being filled in; the upper bits are the pid of the process that does so. */
+	/*
+	 * The slot is being filled in by the process whose pid is in the upper bits of the state.
+	 */
 	WIRE_SLOT_CLAIMED = 1,
 	WIRE_SLOT_LIVE = 2,
 	WIRE_SLOT_EXEC = 3, /* about to exec */
 	/* The library saw the exit; the process may still run for a while. */
 	WIRE_SLOT_EXIT = 4,
 	/*
-	 * The process continues without the library. From EXEC, set by flamerun: the new program
-	 * does not have the library. From EXIT, set by an image that turned sampling off.
+	 * The process continues without the library. flamerun changes EXEC to GONE if the new
+	 * program does not load the library. An image that turns sampling off changes EXIT to GONE.
 	 */
 	WIRE_SLOT_GONE = 5,
 };
@@ -378,7 +380,10 @@ struct wire_slot {
 	 * the process by reading it.
 	 */
 	uint64_t image_at;
-	/* The sampling signal; 0: its default action is about to end the process. */
+	/*
+	 * The sampling signal. The process sets it to 0 directly before it raises the signal itself
+	 * with the default action, which ends the process.
+	 */
 	uint32_t signal;
 	/* 1: when the image ended, the signal's handler was not the library's. */
 	uint32_t is_displaced;
@@ -387,9 +392,9 @@ struct wire_slot {
 	uint64_t start_ns;     /* CLOCK_MONOTONIC */
 	/* CPU time of the process when its first thread got a timer. */
 	uint64_t start_cpu_ns;
-	/* CLOCK_MONOTONIC at EXEC or EXIT, else 0. */
+	/* CLOCK_MONOTONIC when the slot's state became EXEC or EXIT, else 0. */
 	uint64_t end_ns;
-	/* CPU time of the process at EXEC or EXIT, else 0. */
+	/* CPU time of the process when the slot's state became EXEC or EXIT, else 0. */
 	uint64_t end_cpu_ns;
 	/*
 	 * CPU time of threads since each got its timer. ended_threads_ns: of threads that ended
@@ -398,8 +403,8 @@ struct wire_slot {
 	uint64_t ended_threads_ns;
 	uint64_t live_threads_ns;
 	/*
-	 * Of all descendants that the process had waited for when the image ended: the CPU time,
-	 * and the resident memory of the largest process in KiB.
+	 * CPU time of all descendants that the process had waited for when the image ended, and the
+	 * resident memory of the largest of them in KiB.
 	 */
 	uint64_t children_ns;
 	uint64_t children_kib;
@@ -423,8 +428,8 @@ struct wire_slot {
 	/*
 	 * Counters of wire_counters.def. Atomic, written by handlers and exit paths of this image.
 	 * They only grow, with two exceptions: control_dropped shrinks when the name of a function
-	 * is recorded after all, timerless_threads when such a thread is counted as
-	 * WIRE_QUIT_TIMERS instead.
+	 * is recorded after all; timerless_threads shrinks when the image quits for lack of timers,
+	 * which is counted as WIRE_QUIT_TIMERS.
 	 */
 #define COUNTER_SLOT(name, message, hint) uint64_t name;
 #include "libprof/wire_counters.def"
@@ -444,9 +449,7 @@ struct wire_slot {
 };
 
 /* ---- counters of a run ----------------------------------------------------------------------- */
-/*
- * All counters of wire_counters.def: sums over one process image, one profile or several profiles.
- */
+/* Holds all counters of wire_counters.def, summed over a process image or over profiles. */
 struct wire_counters {
 #define COUNTER(name, message, hint) uint64_t name;
 #include "libprof/wire_counters.def"
@@ -524,7 +527,7 @@ struct wire_ring {
 	/* First block of the list + 1; stored before `head` becomes non-zero. */
 	uint32_t first;
 	uint64_t start_ns;
-	/* Name of the thread at its start and end, perhaps also in between. */
+	/* Name of the thread, read at its start and end, and perhaps also in between. */
 	char comm[WIRE_COMM_BYTES];
 	/*
 	 * Weight that was due and not delivered when the process left. It belongs to the thread's
@@ -534,7 +537,7 @@ struct wire_ring {
 	/* CPU time of the thread when it or the process ended, else 0. */
 	uint64_t end_cpu_ns;
 	uint64_t head;	      /* atomic, stored with release */
-	/* Bytes that this owner has written so far; stored by the thread. */
+	/* Bytes that the ring's thread has written so far; stored by the thread. */
 	uint64_t written;
 	/* CLOCK_MONOTONIC at the thread's end, else 0. */
 	uint64_t end_ns;
@@ -542,7 +545,7 @@ struct wire_ring {
 	uint32_t has_event;
 	uint32_t pad0;
 	uint64_t pad1[4];
-	/* Bytes of `written` that the reader has freed; stored by the reader. */
+	/* Bytes of `written` that the reader has read and freed; stored by the reader. */
 	uint64_t taken;
 	uint64_t pad2[7];
 };
@@ -553,15 +556,15 @@ struct wire_block {
 	 * WIRE_BLOCK_OWNER, set by compare-and-swap from 0 (free). Only the reader resets it to 0.
 	 */
 	uint64_t owner;
-	/* Next block + 1; 0: none yet. Stored with release, after `end`. */
+	/* Number of the next block + 1; 0: none yet. Stored with release, after `end`. */
 	uint32_t next;
 	/* Bytes written to this block; valid once `next` is set. */
 	uint32_t end;
 };
 
 /*
- * Names the owner of a block even if the thread died between claiming the block and linking it into
- * the ring's list.
+ * Value of wire_block.owner. It shows the owner even if the thread died after it claimed the block
+ * and before it linked the block into the ring's list.
  */
 #define WIRE_BLOCK_OWNER(image, ring) ((uint64_t)(image) << 12 | ((uint64_t)(ring) + 1))
 
@@ -575,8 +578,8 @@ struct wire_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t weight;
 	/*
-	 * 0 with WIRE_KIND_CREDIT: the weight belongs to the thread's previous stack, if there is
-	 * one.
+	 * Number of frames. 0, only in WIRE_KIND_CREDIT: the weight belongs to the thread's
+	 * previous stack, if there is one.
 	 */
 	uint16_t frames;
 	uint8_t kind;	 /* enum wire_kind */
@@ -626,11 +629,11 @@ struct wire_module {
 #define WIRE_MODULE_MAIN   1u
 #define WIRE_MODULE_VDSO   2u
 /*
- * Added by flamerun for a file that the program mapped itself; the library gives such frames no
- * module.
+ * Flag of a module that flamerun added for a file that the program mapped itself. The library gives
+ * such frames no module.
  */
 #define WIRE_MODULE_MAPPED 8u
-/* This library: the frames of its wrapper functions are left out of stacks. */
+/* Flag of this library's own module: frames of its wrapper functions are left out of stacks. */
 #define WIRE_MODULE_SELF 4u
 
 /* A record that announces generated code; written before the first sample in that code. */
@@ -644,7 +647,7 @@ struct wire_code {
 	uint32_t name_bytes; /* name follows, NUL included */
 	char name[];
 };
-/* Leave out the frame directly above a frame in this code. */
+/* Set if the frame of the function that the stub calls is to be left out of stacks. */
 #define WIRE_CODE_HIDES_TARGET 2u
 
 /*
@@ -664,9 +667,9 @@ struct wire_function {
 /* Not a function, but the root of a virtual machine's stacks. */
 #define WIRE_FUNCTION_ROOT 1u
 /*
- * The range of the code space of a function whose language runtime the library reads in memory
- * (runtime/runtime.h). The range has one address per line: the offset is line - first line. Its
- * last address stands for every other line.
+ * Set for a function of a language whose runtime's data the library reads (runtime/runtime.h). Such
+ * a function has a range of the code space with one address per line: the offset is line - first
+ * line. The last address of the range stands for every other line.
  *
  *	47  46  45       44..16  15..0
  *	0   1   outside  number  line - first line
@@ -782,9 +785,9 @@ static inline uint64_t wire_arena_bytes(uint32_t blocks)
 }
 
 /*
- * Returns the number of blocks for a pool in which nothing is lost if the reader is away for half a
- * second, with @cpus CPUs at @rate_hz and 100 frames per stack. It is the blocks for all those
- * samples, and one partly used block for each thread that may have had a sample. Unclaimed blocks
+ * Returns the number of blocks for a pool that can hold half a second of samples, with @cpus CPUs
+ * at @rate_hz and 100 frames per stack, so that nothing is lost if the reader does not run for that
+ * long. One partly used block is added for each thread that may have had a sample. Unclaimed blocks
  * cost no memory.
  */
 static inline uint32_t wire_pool_blocks(uint32_t cpus, uint32_t rate_hz)

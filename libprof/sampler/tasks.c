@@ -30,7 +30,7 @@
 
 /* ---- stack bounds ---------------------------------------------------------------------------- */
 
-/* A mapping that is larger is not accepted as a thread's stack. */
+/* Limit in bytes: a larger mapping is not accepted as a thread's stack. */
 #define STACK_BYTES_MAX (1UL << 30)
 
 /*
@@ -133,8 +133,8 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 		hi = stack_end(start, end, sp, thread->seen_self);
 		lo = hi ? stack_begin(start, sp, hi) : 0;
 		/*
-		 * Store 1 also if no bounds were found, so that the same thread's stack is not
-		 * searched at each call.
+		 * The value 1 means that the stack was searched. Store it also if no bounds were
+		 * found, so that the stack is not searched at each call.
 		 */
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
 		if (!lo)
@@ -162,9 +162,9 @@ unsigned stack_publish_seen(void)
 /* ---- threads that were not announced --------------------------------------------------------- */
 
 /*
- * `lock` makes two steps one: check that a thread is not sampled yet, and arm it. Both a thread at
- * its start and the scan of all threads do this. Handlers never take the lock, and no thread waits
- * while holding it.
+ * `lock` makes it one atomic step to check that a thread is not sampled yet and to arm it. Threads
+ * at their start and the scan of all threads do this. Handlers never take the lock, and no thread
+ * waits while holding it.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -185,7 +185,8 @@ static const char list_path[] = "/proc/self/task";
 #define IDLE_NS 2000000u
 
 /*
- * Hash table of the sampled threads by tid, for one scan: open addressing, index + 1 of the entry.
+ * Hash table of the sampled threads by tid, for one scan, with open addressing. An entry is a
+ * thread's index + 1; 0: empty.
  */
 #define TABLE_SIZE (4u * WIRE_RINGS)
 
@@ -198,7 +199,7 @@ static uint32_t this_round;
 /* Largest number of threads in one scan of this session for which there was no ring. */
 static uint32_t most_refused;
 static uint64_t refused_image;
-/* Link count of the list when all threads in it were known; 0: some were not. */
+/* Link count of /proc/self/task when all threads in it were known; 0: some were not. */
 static uint32_t known_link_count;
 /* CLOCK_MONOTONIC: do not search before this time. */
 static uint64_t next_scan_ns;
@@ -304,12 +305,10 @@ static int arm_task(uint32_t tid)
 
 /* State of one scan. */
 struct round {
-	/*
-	 * Threads in the list that may be the profiler's own. They are skipped until that is known.
-	 */
+	/* Result of own_threads_begun(), called before the list was read. */
 	uint32_t begun;
 	uint32_t listed;  /* threads in the list */
-	/* Threads in the list that may be the profiler's own, or not. */
+	/* Threads of the list that were skipped, because they may be the profiler's own. */
 	uint32_t skipped;
 	uint32_t refused; /* threads without a ring */
 };
@@ -399,8 +398,8 @@ static long read_list(int fd, struct round *round)
 }
 
 /*
- * Returns the link count of the list: the number of threads plus two if the kernel counts links; 0
- * if it cannot be read.
+ * Returns the link count of /proc/self/task: the number of threads plus two if the kernel counts
+ * links; 0 if it cannot be read.
  */
 static uint32_t count_links(void)
 {
@@ -421,8 +420,8 @@ int tasks_rescan(void)
 	if (sampler.namespaced)
 		return -ESRCH;
 	/*
-	 * Read the link count before the list, so that a thread that is added in between changes
-	 * the count for the next search.
+	 * Read the link count before the list. If a thread begins in between, the next search finds
+	 * another link count.
 	 */
 	links = count_links();
 	fd = arch_syscall4(

@@ -33,11 +33,12 @@ struct sampler_thread *tasks_begin_self(struct sampler_thread *thread);
 int tasks_rescan(void);
 
 /*
- * Call tasks_rescan() if there may be new threads: the link count of /proc/self/task, which is the
- * number of threads plus two (Linux, gVisor), has changed or is unknown, or a thread that does not
- * report its own end is gone. Costs a few system calls, and one for each such thread; only one or
- * two while the process is idle. Never takes more than 1/200 of a CPU. Returns as tasks_rescan().
- * Context: as tasks_rescan().
+ * Call tasks_rescan() if there may be new threads. That is so if the link count of /proc/self/task,
+ * which is the number of threads plus two (Linux, gVisor), has changed or is unknown, or if a
+ * thread has ended that cannot report its own end.
+ * A call makes a few system calls, and one more for each thread that cannot report its end. While
+ * the process is idle, it makes only one or two. All calls together use at most 1/200 of a CPU.
+ * Returns as tasks_rescan(). Context: as tasks_rescan().
  */
 int tasks_scan(void);
 

@@ -104,7 +104,7 @@ static inline int text_parse_number(
 }
 
 /* ---- mappings of this process ---------------------------------------------------------------- */
-/* Reader of /proc/self/maps: line by line, in order of address. */
+/* Functions that read /proc/self/maps line by line, in order of address. */
 
 struct maps {
 	int fd;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: used by handlers to find threads. */
 /*
- * A thread in the sampler. Its ring is claimed before the thread is created, and the thread makes
- * its timer itself. At its end, the weight of due samples that were not delivered is written as a
- * WIRE_KIND_CREDIT sample, and the ring is left to the reader. In programs that profile themselves,
- * tasks.c finds threads made by a raw clone(2); under flamerun such threads are not sampled.
+ * The sampler's entry for each thread (struct sampler_thread). A thread's ring is claimed before
+ * the thread is created, and the thread makes its timer itself. At the thread's end, the weight of
+ * due samples that were not delivered is written as a WIRE_KIND_CREDIT sample, and the ring is left
+ * to the reader. In programs that profile themselves, tasks.c finds threads made by a raw clone(2);
+ * under flamerun such threads are not sampled.
  *
  * A timer's signal carries the entry's address and the generation of its claim, because a signal
  * may stay pending until the entry has another owner. Each entry counts its users. The thread that
@@ -77,7 +78,8 @@ struct sampler_thread *sampler_thread_claim(void)
 	struct sampler_thread *thread;
 
 	/*
-	 * A child made by a raw clone(2) must not claim: its memory still has its parent's rings.
+	 * A child made by a raw clone(2) must not claim a ring: its memory still has its parent's
+	 * rings.
 	 */
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen() ||
 		!sampler_is_this_process())
@@ -217,8 +219,8 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 }
 
 /*
- * If the thread blocks the sampling signal, unblock it, and set `held`, so that the signal still
- * seems to be blocked.
+ * If the thread blocks the sampling signal, unblock it, and set `held`, so that the thread still
+ * sees the signal as blocked.
  */
 static void unblock_signal(struct sampler_thread *thread)
 {
@@ -281,7 +283,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
 		thread_mark_ring(thread_index(thread), 0);
-	/* Do not count another thread that has ended in the meantime. */
+	/* Do not count a thread that this thread was to arm and that has ended in the meantime. */
 	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
 		note_timerless(error);
 out:
@@ -303,7 +305,7 @@ int sampler_thread_arm(struct sampler_thread *thread)
 		thread->self = (uintptr_t)pthread_self();
 	thread->thread_pointer = (uintptr_t)__builtin_thread_pointer();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
-	/* Do not change the masks of a program that profiles itself. */
+	/* Do not change the signal masks of a program that profiles itself. */
 	if (!error && !sampler_is_hosted())
 		unblock_signal(thread);
 	return error;
@@ -374,8 +376,9 @@ uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns
 }
 
 /*
- * Write the frames of a WIRE_KIND_CREDIT sample to @frames and return their number: [unsampled],
- * and below it the thread's start routine, if the thread had no sample.
+ * Write the frames of a WIRE_KIND_CREDIT sample to @frames and return their number: [unsampled] and
+ * the thread's start routine if the thread had no sample; otherwise none, so that the weight is
+ * added to the thread's last stack.
  */
 static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *frames)
 {
@@ -383,10 +386,7 @@ static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *fram
 	struct unwind_module module;
 
 	frames[0] = WIRE_FRAME_UNSAMPLED;
-	/*
-	 * With events, do not add the weight to the thread's last stack; [unsampled] alone prevents
-	 * that.
-	 */
+	/* With events, do not add the weight to the last stack: return [unsampled] alone. */
 	if (thread->has_events)
 		return 1;
 	if (!start || thread->delivered || modules_find(start, &module))
@@ -430,8 +430,8 @@ static void note_short(const struct sampler_thread *thread, uint64_t used_ns)
 }
 
 /*
- * Write the weight of @thread's due samples up to @cpu_ns of its CPU time. Its timer must have been
- * deleted.
+ * Record the CPU time of @thread up to @cpu_ns for which its timer delivered no sample, as a
+ * WIRE_KIND_CREDIT sample. The timer must have been deleted.
  */
 static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
@@ -452,7 +452,8 @@ static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 
 /*
  * The end of a thread without samples is reported only if the thread lived at least this long and
- * its ring is in the lower half, because a ring stays claimed until its end has been read.
+ * its ring is in the lower half of all rings, so that enough rings stay free: a ring stays claimed
+ * until its end has been read.
  */
 #define REPORTED_LIFE_NS 20000000
 

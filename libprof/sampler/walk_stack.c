@@ -39,7 +39,7 @@
 struct walk_stack {
 	/* Atomic: one past the end of the stack; NULL without memory. */
 	char *top;
-	/* Atomic: acquire to claim the stack, release to free it. */
+	/* Atomic: a claim sets it to 1 with acquire order, a release to 0 with release order. */
 	uint32_t is_taken;
 };
 

@@ -9,8 +9,9 @@
 #define LIBPROF_SAMPLER_WALK_STACK_H
 
 /*
- * Add a stack if there are fewer than @count, up to several for each CPU, because a thread may be
- * preempted in the handler. If memory is refused, no stack is added.
+ * Add a stack if there are fewer than @count. There are at most several stacks for each CPU; one
+ * would not suffice, because a thread may be preempted in the handler. If memory is refused, no
+ * stack is added.
  * Context: any thread, not a handler.
  */
 void walk_stack_provide(unsigned count);

@@ -205,7 +205,7 @@ out:
 }
 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
-/* Name of the program, appended to several folders. The first executable file is used. */
+/* Appended to the path of each folder in turn. The first result that is executable is used. */
 
 #define NAME "/flamerun"
 
@@ -314,7 +314,7 @@ static void put_escaped(char *out, const char *path)
 	*out = '\0';
 }
 
-/* Environment and output name for flamerun. Pointers and texts follow in the same mapping. */
+/* Holds flamerun's environment and output name. Pointers and texts follow in the same mapping. */
 struct request {
 	size_t bytes; /* size of the whole mapping */
 	char **environment;
@@ -387,9 +387,7 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 }
 
 /* ---- flameprof_profile_write() --------------------------------------------------------------- */
-/*
- * Ending of the format that the library writes itself; for other formats flamerun reads that file.
- */
+/* Ending of the format that the library itself writes. flamerun converts it to the others. */
 
 #define ENDING_PB ".pb"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find the shared library from the copy of the library inside a program: its functions for sessions
- * (injected.h) and for stubs, ticks and machine stacks (trampoline/other_copy.h).
+ * (injected.h) and for stubs, ticks and stacks of virtual machines (trampoline/other_copy.h).
  *
  * The archive libflameprof.a is one object whose internal names are local, because a program may
  * have its own ring_push(). If both copies are present, the archive's copy forwards pause, resume
@@ -41,7 +41,9 @@ static void find_other_functions(void)
 	int missing = 0;
 
 	OTHER_COPY_FUNCTIONS(FIND)
-	/* If another version lacks some functions, use none of its functions. */
+	/*
+	 * If the other copy, of another version, lacks some functions, use none of its functions.
+	 */
 	if (!missing)
 		other_copy = found;
 }
@@ -65,7 +67,7 @@ static void find_shared_library(void)
 	find_other_functions();
 }
 
-/* Only the shared library has set watch_end, and it must not search for itself. */
+/* Only the shared library has set watch_end. Do not make the shared library search for itself. */
 __attribute__((constructor(102))) static void init_injected(void)
 {
 	if (dlsym && !libc_calls.watch_end)

@@ -137,7 +137,9 @@ static uint64_t activity(void *context, const struct wait_process *process)
 		if (switches_of(RUSAGE_THREAD) == own)
 			return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
 	}
-	/* The worker was preempted each time, so return a unique number, as if a thread had run. */
+	/*
+	 * The worker was preempted in each try, so return a unique number, as if a thread had run.
+	 */
 	return 1ULL << 63 | clock_monotonic_ns();
 }
 
@@ -204,8 +206,8 @@ static uint32_t find_thread(
 		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
 		/*
-		 * Only threads whose ring was claimed at their creation (`start` is set) began with
-		 * their ring. Other threads are older than their rings.
+		 * The ring's start is the thread's start only if the ring was claimed when the
+		 * thread was created (`start` is set). Otherwise the thread is older than its ring.
 		 */
 		if (thread->start)
 			*begun_ns = thread->ring->start_ns;

@@ -11,7 +11,10 @@
 
 #include <stdint.h>
 
-/* Begin if the clock is FLAMEPROF_CLOCK_ELAPSED; otherwise all these functions do nothing. */
+/*
+ * Start to observe the process's threads if the clock is FLAMEPROF_CLOCK_ELAPSED. With other clocks
+ * all functions of this file do nothing.
+ */
 void own_waits_begin(void);
 
 /*

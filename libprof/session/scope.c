@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: the running scope and all ways in which it can end. Its state is kept here and not in the
- * block's variable, because longjmp() and exit() discard the block's memory without notice.
+ * Scopes: the running scope and all ways in which it can end. A scope's state is kept here and not
+ * in the block's variable, because longjmp() and exit() discard the block's memory without notice.
  */
 #include "libprof/flameprof_scope.h"
 
@@ -260,7 +260,7 @@ int64_t flameprof_scope_begin(
 	return state;
 }
 
-/* Returns flameprof_scope_status() for a scope's `state`. Context: lock is held. */
+/* Returns the result of flameprof_scope_status() for a scope's `state`. Context: lock is held. */
 static int status_of(int64_t state)
 {
 	if (state <= 0)

@@ -160,7 +160,7 @@ static void collect_worker(clockid_t clock)
 		session.counts.worker_ns += growth_since(&worker_ns, &session.seen.worker_ns);
 }
 
-/* Add what the sampler's counters have grown by. Context: counts_lock is held. */
+/* Add the growth of the sampler's counters to session.counts. Context: counts_lock is held. */
 static void collect_sampler(void)
 {
 	struct flameprof_counters *counts = &session.counts;

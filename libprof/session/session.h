@@ -79,7 +79,7 @@ struct session {
 	char title[SESSION_TITLE_BYTES];
 	/* CLOCK_MONOTONIC when max_span_ms is over; 0: never. */
 	uint64_t end_ns;
-	/* 1: interposers report new threads, so the worker searches for them less often. */
+	/* 1: interposers report new threads, so only the periodic check searches for threads. */
 	int sees_births;
 	pthread_t worker;
 	int32_t worker_tid; /* atomic: 0: no worker */
@@ -95,7 +95,10 @@ struct session {
 	struct store_catalogue *catalogue;
 	struct flameprof_profile *profile;
 	uint64_t tick_ns; /* CLOCK_MONOTONIC of the next check */
-	/* Value of the arena's doorbell when the rings were drained last. */
+	/*
+	 * Value of the arena's doorbell, a futex that writers increment, when the rings were
+	 * drained last.
+	 */
 	uint32_t bell;
 };
 
@@ -134,8 +137,8 @@ void session_wake(const uint32_t *word);
 uint64_t session_deadline(int timeout_ms);
 
 /*
- * Function that ends a scope whose block longjmp() has left, because that scope would keep the
- * profiler busy. Atomic; NULL until the first scope.
+ * Points to the function that ends a scope whose block was left by longjmp(), because such a scope
+ * would keep the profiler busy. Atomic; NULL until the first scope.
  * @frame  __builtin_frame_address(0) of the function that the program called
  */
 extern void (*session_end_left_scope)(const void *frame) __attribute__((visibility("hidden")));
@@ -155,7 +158,7 @@ void *worker_main(void *argument);
 /* ---- counters -------------------------------------------------------------------------------- */
 
 void diagnostics_begin(void);
-/* Add the result of one pass over the rings. Context: the worker. */
+/* Add the result of one pass over the rings to session.counts. Context: the worker. */
 void diagnostics_add(const struct store_result *result);
 /* Add the worker's CPU time, which cannot be read later. Context: the worker, at its end. */
 void diagnostics_worker_ends(void);
@@ -171,7 +174,7 @@ void diagnostics_end(void);
 void session_watch_forks(void);
 
 /* ---- options --------------------------------------------------------------------------------- */
-/* struct flameprof_options with defaults and clamped values. */
+/* struct settings holds a struct flameprof_options with defaults filled in and values clamped. */
 
 #define SETTINGS_RATE_MAX_HZ 10000u
 

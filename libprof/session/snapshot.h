@@ -50,8 +50,8 @@ struct snapshot_settings {
 	/* Folder of the output, with a slash at the end; "" if the output is absolute. */
 	char folder[PATH_MAX];
 	/*
-	 * Pattern of the name in that folder. Host, rank and variables are expanded already; pid
-	 * and time are not.
+	 * Pattern of the file name below `folder`. Host, rank and variables are already expanded;
+	 * pid and time are not.
 	 */
 	char output[PATH_MAX];
 };
@@ -83,8 +83,8 @@ struct snapshot_requests {
 	/* Atomic and a futex: number of signals that are not handled yet. */
 	uint32_t count;
 	/*
-	 * The process that has the thread. A vfork child runs the handler in its parent's memory
-	 * and has another pid.
+	 * pid of the process in which the snapshot thread runs. A vfork child runs the handler in
+	 * its parent's memory and has another pid.
 	 */
 	int32_t pid;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start and stop a session. Start: options, the process's own arena, the worker, the timers of all
- * threads. Stop: disarm the threads, cancel waiting flushes, let the worker finish, return its
- * profile.
+ * Start and stop a session. The start reads the options, makes the process's own arena, starts the
+ * worker and arms the timers of all threads. The stop disarms the threads, cancels waiting flushes,
+ * lets the worker finish and returns its profile.
  *
  * The arena is mapped once and never unmapped, because a thread that a debugger has stopped in a
  * handler may use the arena at any later time; each stop only returns its pages. Each session has
@@ -260,8 +260,8 @@ static int begin_worker(void)
 		return error;
 	session.tick_ns = 0;
 	/*
-	 * Ask this here and not on the worker, because the caller may hold the dynamic linker's
-	 * lock, for which the worker would wait.
+	 * Call sees_births() here and not on the worker, because it takes the dynamic linker's
+	 * lock. The worker would wait for the caller, which may hold this lock.
 	 */
 	session.sees_births = libc_calls.sees_births && libc_calls.sees_births();
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);

@@ -54,7 +54,7 @@ static void complete_flush(struct barrier *barrier)
 {
 	struct flameprof_profile *ended = session.profile;
 
-	/* Read the marks up to now and the names of modules that are new in this profile. */
+	/* Read the user's marks up to now and the names of modules that are new in this profile. */
 	own_waits_report();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
@@ -68,8 +68,8 @@ static void complete_flush(struct barrier *barrier)
 }
 
 /*
- * Drain up to the boundary of the oldest flush and complete it, unless it was given up meanwhile.
- * Drain everything and return 0 if there is none.
+ * Drain up to the boundary of the oldest flush, complete the flush unless its caller has given up,
+ * and return 1. If there is no flush, drain everything and return 0.
  */
 static int drain_to_boundary(void)
 {
@@ -103,13 +103,15 @@ static void find_new_threads(void)
 	stack_publish_seen();
 }
 
-/* Do one turn. @bell is the doorbell's value before the turn. */
+/* Do one turn of the worker's loop. @bell is the doorbell's value before the turn. */
 static void run_once(uint32_t bell, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (is_last) {
-		/* Cancel waiting flushes: flameprof_stop() gets their samples. */
+		/*
+		 * Cancel waiting flushes: their samples will be in the profile of flameprof_stop().
+		 */
 		queue_stop(&session.queue);
 		own_waits_end();
 		session_quiesce();
@@ -159,8 +161,8 @@ static void run_worker(void)
 		uint32_t bell = __atomic_load_n(doorbell, __ATOMIC_ACQUIRE);
 
 		/*
-		 * Read `ending` before the turn, so that the last turn sees all samples from before
-		 * it was set.
+		 * Read `ending` before the last turn, so that this turn finds all samples that were
+		 * written before `ending` was set.
 		 */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
 		if (!is_last)

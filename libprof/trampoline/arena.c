@@ -26,7 +26,10 @@
 #define ALIGNMENT_MAX 16u /* bytes of a stub's frame */
 #define WORDS_MAX     64u
 
-/* Arguments and results of more bytes than these are passed in one way only, on every CPU. */
+/*
+ * In bytes. Larger arguments and results are passed in the same way on every CPU. For smaller ones,
+ * the way depends on the types of the members, too.
+ */
 #define VAGUE_ARGUMENT_MAX 64u
 #define VAGUE_RESULT_MAX   16u
 
@@ -169,8 +172,8 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 			return NULL;
 		slot = slot_of(arena, (uint32_t)head, chunk);
 		/*
-		 * If the slot was claimed meanwhile, `below` is a payload, but then the exchange
-		 * fails.
+		 * If another thread has claimed the slot by now, `payload` is no link any more, but
+		 * then the exchange fails.
 		 */
 		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
@@ -313,7 +316,7 @@ static int check_signature(
 	return 0;
 }
 
-/* Make the first chunk immediately, so that flameprof_arena_status() is known. */
+/* Make the first chunk immediately, so that the arena's status shows whether stubs can be made. */
 static void make_first_chunk(struct flameprof_arena *arena)
 {
 	int error;

@@ -17,7 +17,7 @@
 #define ARENA_CHUNKS_MAX 4096u
 
 struct flameprof_arena {
-	/* The list of all arenas, protected by arenas_lock(). */
+	/* Next arena in the list of all arenas, protected by arenas_lock(). */
 	struct flameprof_arena *next;
 	flameprof_function *target; /* the stubs' shared word */
 	/* The stubs call this function, so their code is mapped near it. */
@@ -28,10 +28,10 @@ struct flameprof_arena {
 	struct arch_stub_template stub;
 	uint32_t status; /* atomic */
 	/*
-	 * Stack of freed slots, atomic. The low half is chunk number << 20 | slot number, plus 1;
-	 * or 0 if the stack is empty. The high half counts changes, so that a compare-and-swap
-	 * fails after another thread popped and pushed the same slot (ABA). The payload of a free
-	 * slot is the low half for the next one.
+	 * Stack of freed slots, atomic. The low half names the top slot: (chunk number << 20 | slot
+	 * number) + 1; 0: the stack is empty. The high half counts changes, so that a
+	 * compare-and-swap fails after another thread popped and pushed the same slot (ABA). The
+	 * payload of a free slot is the low half that names the next one.
 	 */
 	uint64_t free_list;
 	/* Atomic: the chunk that has slots which were never used. */
@@ -47,11 +47,11 @@ struct flameprof_arena {
 
 /* Callbacks to the part of the library that makes an arena's stubs, around suspend and resume. */
 struct arena_owner {
-	/* All stubs have ended, so forget their addresses. */
+	/* Forget the addresses of all stubs, because all stubs have ended. */
 	void (*clear_known)(void);
 	/* Set @shape for the CPU and the process in which the saved process image is resumed. */
 	void (*prepare)(struct arch_stub_shape *shape);
-	/* @stub has been made again. */
+	/* Store the address @stub of a stub that was made again after a resume. */
 	void (*restore_known)(flameprof_function *stub, uint32_t stack_words);
 };
 
@@ -79,7 +79,7 @@ flameprof_function *arena_new_stub(
 /* End all stubs and free all chunks. Context: no thread makes or frees stubs of the arena. */
 void arena_drop_chunks(struct flameprof_arena *arena);
 
-/* Returns the function to use if there is no stub with @payload. */
+/* Returns the function that the host uses instead if there is no stub with @payload. */
 static inline flameprof_function *arena_plain(
 	const struct flameprof_arena *arena, uintptr_t payload)
 {

@@ -13,7 +13,7 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/memory.h"
 
-/* Find the module or stub at @pc. Number WIRE_MODULE_NONE makes frames absolute addresses. */
+/* Find the module or stub at @pc. Without a module number, frames are absolute addresses. */
 static int find_module(uintptr_t pc, struct unwind_module *out)
 {
 	int error = unwind_find_object(pc, out, NULL);
@@ -52,7 +52,8 @@ static void fill_frames(
 }
 
 /*
- * Returns the number of leading frames that belong to this file; the next frame is that of @caller.
+ * Returns how many of the innermost frames are functions of this file. The frame after them is
+ * @caller's.
  */
 static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t caller)
 {

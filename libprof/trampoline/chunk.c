@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A chunk of equal stubs: its address, its contents, and how it becomes executable. If mprotect(2)
- * refuses executable memory, the pages are those of a memfd. If the memfd is refused, too, there
- * are no stubs, and the host gets the target itself. A chunk is mapped near its target, because
- * calls over more than 4 GiB cost 1.6 ns more. One large chunk is better than many small ones,
- * because libgcc sorts all registered entries at each search.
+ * refuses executable memory, the pages are those of a memfd. If the memfd is refused, too, no stubs
+ * are made, and the host gets the address of the target function instead of a stub's. A chunk is
+ * mapped near its target, because calls over more than 4 GiB cost 1.6 ns more. One large chunk is
+ * better than many small ones, because libgcc sorts all registered entries at each search.
  */
 #include "libprof/trampoline/chunk.h"
 
@@ -60,12 +60,12 @@ struct emit_plan {
 	uint32_t payload_stride;
 };
 
-/* Four encodings, the address of .eh_frame, the number of entries. */
+/* Bytes of .eh_frame_hdr: four encodings, the address of .eh_frame, the number of entries. */
 #define HEADER_BYTES 12u
 #define ENTRY_BYTES  8u
 #define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
 #define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
-/* Length, CIE, first pc, range, and an augmentation length of 0. */
+/* Bytes of an FDE without instructions: length, CIE, first pc, range, augmentation length 0. */
 #define FDE_FIXED    17u
 
 static uint32_t fde_bytes(const struct arch_stub_template *stub)
@@ -178,7 +178,7 @@ static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *r
  */
 
 #ifndef MFD_EXEC
-/* From Linux 6.3 on; the sysctl vm.memfd_noexec requires it. */
+/* Flag of memfd_create(2) since Linux 6.3, required under the sysctl vm.memfd_noexec. */
 #define MFD_EXEC 0x0010u
 #endif
 
@@ -254,7 +254,7 @@ out:
 }
 
 /*
- * Fill the pages [@start, @start + @bytes), which the caller may replace, with executable code.
+ * Map the pages [@start, @start + @bytes) anew, filled with executable code.
  *
  * @write    writes the code to @room; the code will be executed at @start
  * @of_file  gets 1 if the pages are those of a memfd, otherwise 0
@@ -308,7 +308,7 @@ static size_t round_to_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* Plan enough slots to fill the pages of code, but no more than the stubs can reach. */
+/* Plan enough slots to fill the pages of code, but so few that each stub reaches its payload. */
 static void make_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
 {
 	uint32_t stride = emit_stride(stub);

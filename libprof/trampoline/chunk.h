@@ -42,7 +42,10 @@ struct chunk {
  */
 int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena);
 
-/* Free the code; keep addresses and data for another arena. Remove the region before. */
+/*
+ * Free the code. The addresses and the data are kept for another arena. Call region_remove()
+ * before.
+ */
 void chunk_free(struct chunk *chunk);
 
 /* Hold this file's lock across every fork(): see region_watch_forks(). */

@@ -30,7 +30,7 @@ struct frame_index {
 	/* The range that contains the index and all records to which it points. */
 	uintptr_t cfi_start, cfi_end;
 	uintptr_t eh_frame_hdr;
-	/* with the four zero bytes */
+	/* size with the terminator of four zero bytes */
 	size_t eh_frame_bytes;
 };
 
@@ -38,8 +38,9 @@ struct frame_index {
 #define MOST_BYTES (256u << 20)
 
 /*
- * Version 1, then the encodings of .eh_frame, count and table. They are absolute and not relative
- * 4-byte pointers, because the code may be far from its call-frame information.
+ * Start of the index: version 1, then the encodings of .eh_frame, count and table. Absolute
+ * pointers are used and not relative 4-byte ones, because the code may be far from its call-frame
+ * information.
  */
 static const uint8_t encodings[] = {1, CFI_PTR_ABSOLUTE, CFI_PTR_UDATA8, CFI_PTR_ABSOLUTE};
 

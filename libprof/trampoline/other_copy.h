@@ -2,7 +2,7 @@
 /*
  * A process may have two copies of the library (libprof/session/injected.h): one from the profiler,
  * one in the program. The profiler's copy then makes the stubs, and the program's copy forwards
- * these calls to the profiler's copy.
+ * calls of the functions below to the profiler's copy.
  */
 #ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
 #define LIBPROF_TRAMPOLINE_OTHER_COPY_H
@@ -10,7 +10,10 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/flameprof_vm.h"
 
-/* All functions of flameprof_stub.h, and those for ticks, whose counter intercept stubs read. */
+/*
+ * All functions of flameprof_stub.h, those for ticks (stubs of intercepted calls read a tick
+ * counter), and those for stacks of virtual machines.
+ */
 #define OTHER_COPY_FUNCTIONS(X)                                                                    \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_hide_target)                                                             \
@@ -41,7 +44,7 @@
 
 #define OTHER_COPY_MEMBER(function) __typeof__(function) *function;
 
-/* Functions of the profiler's copy. All are NULL in the copy that makes the stubs. */
+/* In the program's copy: functions of the profiler's copy. In the profiler's copy: all NULL. */
 struct other_copy {
 	OTHER_COPY_FUNCTIONS(OTHER_COPY_MEMBER)
 };

@@ -62,7 +62,7 @@ static inline uint32_t permanent_copy(const char *data, char *out, uint32_t room
 	return n + 1;
 }
 
-/* Returns the bytes, with NUL, of the text in @data, which may change. Context: signal-safe. */
+/* Returns the bytes, NUL included, of the text in @data. It may change. Context: signal-safe. */
 static inline uint32_t permanent_text_bytes(const char *data)
 {
 	uint32_t limit = permanent_of(data)->bytes;

@@ -29,11 +29,11 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_libunwind,
 };
 
-/* The tools to which a region was reported: region->published. Made at the first report. */
+/* Says to which tools a region was reported. Made at the first report: region->published. */
 struct known_region {
 	/*
-	 * List of all. Without it, leak checkers would report them, because they do not see
-	 * regions' pointers.
+	 * Links of a list of all structs of this type. Leak checkers find the structs through this
+	 * list, because they do not see the pointers in regions.
 	 */
 	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
@@ -43,8 +43,8 @@ struct known_region {
 
 static struct known_region *all_known;
 /*
- * Flags of the tools for which the host has asked. Other tools that are on get only stubs, because
- * the host may itself report its own code to them.
+ * Flags of the tools that the host itself has requested. A tool that is on without such a request
+ * is informed only of stubs, because the host may report its own code to this tool itself.
  */
 static unsigned asked;
 static AT_START unsigned publish_notify_on; /* atomic */
@@ -99,7 +99,7 @@ static void remove_known(struct region *region)
 	free(known);
 }
 
-/* Report a slot to @tool, if the tool is on and has got only the region. Returns 0 or -errno. */
+/* Report @slot to @tool if it is on and has the region, but not the slot. Returns 0 or -errno. */
 static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
@@ -263,8 +263,8 @@ void publish_add_slot(struct region *region, uint32_t slot)
 		return;
 	pthread_mutex_lock(&lock);
 	/*
-	 * If the region is not reported yet, do nothing: publish_add_region() will report its
-	 * slots.
+	 * If the region is not reported yet, publish_notify_slot() does nothing:
+	 * publish_add_region() will report the region's slots.
 	 */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		publish_notify_slot(region, slot, tool);
@@ -285,7 +285,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 struct replay {
 	unsigned tool;
 	int error;  /* the first one */
-	/* The tool has a new file, so everything must be reported again. */
+	/* 1: the tool has a new file, so everything must be reported again. */
 	int is_reset;
 };
 
@@ -324,7 +324,10 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Start all tools again: a child inherits their memory, but must write files of its own. */
+/*
+ * Start all tools again in a fork child. Their state is inherited, but files must be the child's
+ * own.
+ */
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
@@ -341,7 +344,7 @@ static void in_fork_child(void)
 /* Turn @tool on and report all existing code to it. Returns 0, or the first error. */
 static int start_tool(unsigned tool)
 {
-	/* A tool that was turned off must get everything again. */
+	/* All code must be reported again to a tool that was turned off. */
 	int is_reset = !publish_notify_is_on(tool);
 	int error = publish_tools[tool]->start();
 
@@ -357,7 +360,7 @@ static int start_tool(unsigned tool)
 	return error;
 }
 
-/* Turn on the tools @flags, @by_host those that the host asked for. Returns 0 or first error. */
+/* Turn on the tools @flags; @by_host: those that the host requested. Returns 0 or first error. */
 static int publish_to(unsigned flags, unsigned by_host)
 {
 	int first = 0;
@@ -401,7 +404,9 @@ int flameprof_publish(unsigned what)
 
 void publish_add_region(struct region *region)
 {
-	/* An exception through a stub that its unwinder does not know would end the process. */
+	/*
+	 * Without an unwinder that knows the stubs, an exception through a stub ends the process.
+	 */
 	if (region->kind != FLAMEPROF_CODE_HOST &&
 		!(publish_notify_flags() & FLAMEPROF_PUBLISH_UNWINDERS) &&
 		publish_unwinders_are_loaded())

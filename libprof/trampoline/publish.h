@@ -27,34 +27,36 @@
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
 	/*
-	 * Find functions of other libraries. Called without publish.c's lock, because this takes
-	 * the loader's.
+	 * Find functions of other libraries. Called without publish.c's lock, because these calls
+	 * take the dynamic loader's lock.
 	 */
 	void (*prepare)(void);
 	/* Called at each request. Returns 0, PUBLISH_AFRESH, or -errno if the tool is unusable. */
 	int (*start)(void);
 	/*
-	 * A region was added, with code in all its slots. *@state, NULL at first, belongs to the
-	 * tool. Returns 0, PUBLISH_ENDED, or -errno. After -errno, the tool gets no more calls for
-	 * this region.
+	 * Called when a region was added, all of whose slots have code. *@state, NULL at first,
+	 * belongs to the tool. Returns 0, PUBLISH_ENDED, or -errno. After -errno, the tool gets no
+	 * more calls for this region.
 	 */
 	int (*add_region)(const struct region *region, void **state);
-	/* The region and all its slots have ended. Frees @state. */
+	/* Called when the region and all its slots have ended. Frees @state. */
 	void (*remove_region)(const struct region *region, void *state);
 	/*
-	 * add_slot(): a slot of a region got a stub with a name. remove_slot(): the stub has ended.
+	 * add_slot() is called when a stub with a name was made in a slot of a region,
+	 * remove_slot() when this stub has ended.
 	 */
 	int (*add_slot)(const struct region *region, uint32_t slot, void *state);
 	void (*remove_slot)(const struct region *region, uint32_t slot, void *state);
-	/* A batch of these calls is over, so do deferred work. */
+	/* Called after a batch of the calls above: do deferred work. */
 	int (*flush)(void);
 	/*
-	 * In a fork child: start again under its pid. Then add_*() is called for all existing code.
+	 * Called in a fork child: start again under the child's pid. Then add_region() and
+	 * add_slot() are called for all existing code.
 	 */
 	int (*fork_child)(void);
 	/* Returns 0, or -errno if the tool cannot use some of the code that was reported to it. */
 	int (*status)(void);
-	/* The process ends. */
+	/* Called when the process ends. */
 	void (*finish)(void);
 };
 
@@ -97,7 +99,7 @@ void publish_remove_slot(struct region *region, uint32_t slot);
 extern const struct publisher publisher_perf_map, publisher_jitdump, publisher_gdb,
 	publisher_unwinders, publisher_libunwind;
 
-/* Is an unwinder for exceptions loaded? Loads none. Context: not under publish.c's lock. */
+/* Returns 1 if an unwinder for exceptions is loaded. Context: not under publish.c's lock. */
 int publish_unwinders_are_loaded(void);
 
 /* ---- libraries that are loaded --------------------------------------------------------------- */

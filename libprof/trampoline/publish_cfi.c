@@ -80,8 +80,8 @@ static void put_cie(struct publish_bytes *out, const struct cfi_cie *cie, uint8_
 {
 	size_t begin = out->used;
 	/*
-	 * Version 1 has one byte for the return address column. gdb and unwinders read both
-	 * versions.
+	 * A CIE of version 1 has one byte for the return address column. gdb and unwinders read
+	 * versions 1 and 3.
 	 */
 	int wide = cie->ra_reg > 0xff;
 

@@ -135,7 +135,9 @@ static int passes_limit(struct publish_file *file, size_t count)
 	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
 }
 
-/* Write @count bytes. Returns the number written; if less, file->error is set or errno EFAULT. */
+/*
+ * Write @count bytes. Returns the number written. If less, file->error is set or errno is EFAULT.
+ */
 static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
 {
 	size_t done = 0;

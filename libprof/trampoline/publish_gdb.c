@@ -26,9 +26,7 @@
  *	ELF header | symbols | their names | sections' names | .eh_frame | section headers
  */
 
-/*
- * The contents of one file: @count neighbouring slots of a region, at most 64, from slot @first on.
- */
+/* Describes one ELF file for gdb: @count slots of a region, at most 64, from slot @first on. */
 struct publish_gdb_part {
 	const struct region *region;
 	uint32_t first;
@@ -98,7 +96,7 @@ static void put_names(struct publish_bytes *out, const struct publish_gdb_part *
 	}
 }
 
-/* Describe the bytes from @begin on as @section. */
+/* Fill in @section for the bytes that were appended from @begin on. */
 static void describe(
 	struct publish_bytes *out, Elf64_Shdr *section, uint32_t type, size_t begin)
 {
@@ -218,7 +216,7 @@ struct part {
 	struct publish_bytes image; /* empty: not announced */
 	struct publish_bytes cfi;
 	struct part *next_stale;
-	/* The part is in the list stale_parts, because `image` is older than `contents`. */
+	/* 1: the part is in the list stale_parts, because `contents` is newer than `image`. */
 	int stale;
 };
 
@@ -352,7 +350,7 @@ static struct part *change_part(struct parts *parts, uint32_t slot)
 	return part;
 }
 
-/* Write the part's call-frame information. If that fails, gdb has names and analyses prologues. */
+/* Write the part's call-frame information. If that fails, gdb unwinds by analysing prologues. */
 static void read_cfi(struct part *part)
 {
 	const struct region *region = part->contents.region;

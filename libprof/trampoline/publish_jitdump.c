@@ -50,9 +50,10 @@ struct publish_jitdump_table {
 };
 
 /*
- * The region's .eh_frame for perf: view.eh_frame_bytes bytes at view.eh_frame, which perf will read
- * at the address region->eh_frame. The host's .eh_frame may refer to personality routines, which
- * perf would search in memory. So it is replaced by a copy without them, if the copy is not larger.
+ * A region with the .eh_frame that is written to the file for perf. The .eh_frame is in the memory
+ * of this process at view.eh_frame; perf will read it at the address region->eh_frame. The host's
+ * .eh_frame may refer to personality routines, which perf would search in memory. So it is replaced
+ * by a copy without them, if the copy is not larger.
  */
 struct publish_jitdump_frames {
 	struct region view;

@@ -36,17 +36,17 @@ struct dyn_info {
 	uintptr_t gp;
 	int32_t format;
 	int32_t pad;
-	/* A load offset (in some versions), then a union, of which these words are used: */
+	/* A load offset (in some versions), then a union, whose words WORD_* are used. */
 	uintptr_t words[16];
 };
 
 enum { WORD_SEGBASE = 1, WORD_TABLE_LEN, WORD_TABLE_DATA };
 
 /*
- * libunwind reads its list without a lock, so another thread may be reading an entry while it is
- * removed. So entries are never freed. Removed entries wait in this list, oldest first. libunwind
- * sets their links to NULL: a thread that still reads such an entry finds the end of the list, and
- * not another entry's data.
+ * libunwind reads its list without a lock, so another thread may still be reading an entry that is
+ * being removed. So entries are never freed. Removed entries are kept in this list, oldest first.
+ * libunwind sets the links of a removed entry to NULL: a thread that still reads the entry finds
+ * the end of libunwind's list, and not another entry's data.
  */
 struct entry {
 	struct dyn_info info;

@@ -43,7 +43,7 @@ static void remove_region(const struct region *region, void *state)
 	in_files -= region->of_file != 0;
 }
 
-/* Write @name with controls as \x0a: a newline ends it, and perf prints it to terminals. */
+/* Write @name with controls as \x0a: a newline ends a line, and perf prints names to terminals. */
 static size_t put_name(char *line, const char *name)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -247,7 +247,8 @@ static const void *section_for_libgcc(const struct region *region)
 /*
  * libgcc since version 13 and LLVM's unwinder allocate nodes and tables without checking for
  * failure. So one larger block is allocated first and freed, to make failures of their smaller
- * allocations unlikely. Another thread may still take the memory before they do.
+ * allocations unlikely. The memory may still be gone when libgcc or LLVM allocates, because another
+ * thread has taken it.
  */
 #define UNWINDERS_BYTES (32u << 10)
 

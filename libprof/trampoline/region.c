@@ -288,7 +288,7 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	return error;
 }
 
-/* Merge two neighbouring leaves if both have few entries. Returns 1, or 0 if not, or no memory. */
+/* Merge two neighbouring leaves if both have few entries. Returns 1 if they were merged, else 0. */
 static int merge_with_next(struct region_tree *tree, uint32_t at)
 {
 	struct region_leaf *one, *next, *both;

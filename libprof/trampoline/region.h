@@ -56,7 +56,7 @@ struct region_top {
 	uint64_t deferred_at;
 	uint32_t room;
 	uint32_t count;
-	/* uintptr_t low[room]; struct region_leaf *leaf[room]; */
+	/* Contains uintptr_t low[room], then struct region_leaf *leaf[room]. */
 	uintptr_t word[];
 };
 
@@ -91,7 +91,7 @@ struct region *region_tree_find(struct region_tree *tree, uintptr_t address);
  */
 int region_tree_add(struct region_tree *tree, struct region *region);
 
-/* Remove @region. Works without memory. Returns 0 or -ENOENT. */
+/* Remove @region; allocates no memory. Returns 0 or -ENOENT. */
 int region_tree_remove(struct region_tree *tree, struct region *region);
 
 /* Call @visit for every region: see region_each(). */
@@ -104,7 +104,7 @@ int region_tree_each(struct region_tree *tree,
 struct region_slot {
 	/* Atomic: the stub's address in the code space; 0: there is no stub. */
 	uint64_t space;
-	/* The data of a struct permanent, which stays with the slot. */
+	/* Data of a struct permanent, whose memory is reused only for names of this slot. */
 	const char *name;
 	uintptr_t payload;
 	/* Atomic: the process image (one exec) whose control ring has the name. */
@@ -159,8 +159,8 @@ struct region {
 } __attribute__((aligned(64)));
 
 /*
- * Reserve @bytes addresses of the code space, and return the first. They were never used before and
- * are never reserved again. Context: signal-safe.
+ * Reserve @bytes consecutive numbers of the code space (WIRE_MODULE_CODE), and return the first. No
+ * number is ever reserved twice. Context: signal-safe.
  */
 uint64_t region_space_new(size_t bytes);
 
@@ -173,8 +173,8 @@ int region_add(struct region *region);
 void region_remove(struct region *region);
 
 /*
- * Call these before and after changing a region's fields, because readers may still read a region
- * that was in the set before. Context: one thread at a time.
+ * Call these before and after changing a region's fields, so that a reader that found the region
+ * before it left the set notices the change. Context: one thread at a time.
  */
 void region_change_begin(struct region *region);
 void region_change_end(struct region *region);

@@ -15,7 +15,7 @@
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
-/* Defined here, so that readers need not link the code that finds the other copy. */
+/* Defined in this file, so that this file can be linked without the code that sets it. */
 struct other_copy other_copy;
 
 /* Returns the index of the last of @count ascending words that is <= @address; 0 if none is. */
@@ -99,8 +99,8 @@ uint64_t region_space_new(size_t bytes)
 	static uint64_t next = 4096;
 
 	/*
-	 * Frames on the wire have 48 bits for an address. At a million stubs per second these last
-	 * for seven weeks.
+	 * A frame on the wire has 48 bits for the address. At a million new stubs per second, the
+	 * addresses last for seven weeks.
 	 */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
 }

@@ -17,7 +17,7 @@
 struct arena_suspended {
 	size_t count;
 	struct suspended_stub {
-		/* The name, in the memory after the array. */
+		/* Points to the name, which is stored after the array. */
 		const char *name;
 		uintptr_t payload;
 		flameprof_function *stub;
@@ -173,8 +173,8 @@ static void restore_stubs(struct flameprof_arena *arena)
 	struct arena_suspended *list = arena->suspended;
 
 	/*
-	 * Prepare the shape again, because the CPU with its registers and the counter's offset may
-	 * have changed.
+	 * Prepare the shape again, because the CPU's features and the offset of the tick counter
+	 * may differ in this process.
 	 */
 	if (arena->owner) {
 		arena->owner->prepare(&arena->shape);

@@ -282,7 +282,7 @@ static inline void cfi_parse_augmentation(
 		case 'S':
 			cie->signal = true;
 			break;
-		/* Return addresses are signed with key B; removing the signature is the same. */
+		/* 'B': signatures made with key B are removed like those made with key A. */
 		case 'B':
 		case 'G': /* stack memory is tagged */
 			break;
@@ -401,9 +401,8 @@ CFI_READS_ANYTHING static inline int32_t cfi_table_begin(uintptr_t table, uint64
 }
 
 /*
- * Returns the number of entries that begin at or before @offset, in a table with the usual encoding
- * and
- * @count entries. The comparison compiles to no branch, because half of such branches would be
+ * Returns the number of entries that begin at or before @offset, in a table of @count entries with
+ * the usual encoding. The comparison compiles to no branch, because half of such branches would be
  * mispredicted. Both entries that may be compared next are prefetched.
  */
 static inline uint64_t cfi_search_usual(uintptr_t table, uint64_t count, intptr_t offset)

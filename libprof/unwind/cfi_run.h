@@ -44,7 +44,7 @@ enum cfi_rule_kind {
 
 struct cfi_rules {
 	int32_t register_rule[ARCH_CFI_SLOTS]; /* value * 8 + enum cfi_rule_kind */
-	/* The offset of the CFA from cfa_reg; or the expression's offset from cfi_row.base. */
+	/* If cfa_expression, the expression's offset from cfi_row.base; otherwise CFA - cfa_reg. */
 	int32_t cfa_value;
 	uint16_t cfa_reg;
 	bool cfa_expression;
@@ -72,7 +72,7 @@ static inline int32_t cfi_rule_value(int32_t rule)
 
 /* ---- running instructions -------------------------------------------------------------------- */
 
-/* Compilers nest DW_CFA_remember_state only once. */
+/* Levels of DW_CFA_remember_state that can be nested. Compilers use only one. */
 #define CFI_REMEMBER_DEPTH 4
 
 struct cfi_machine {
@@ -166,7 +166,7 @@ static inline int cfi_recall(struct cfi_machine *machine)
 	return 0;
 }
 
-/* Execute @op if it sets one register's rule. Returns 0, -errno, or 1 if it does not. */
+/* Execute @op if it sets one register's rule. Returns 0, -errno, or 1 if @op is of another kind. */
 static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
@@ -221,14 +221,14 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Execute @op if it defines the CFA. Returns 0, -errno, or 1 if it does not. */
+/* Execute @op if it defines the CFA. Returns 0, -errno, or 1 if @op is of another kind. */
 static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
 	bool half = op >= CFI_DEF_CFA_REGISTER && op <= CFI_DEF_CFA_OFFSET;
 	int error;
 
-	/* These change only the register or the offset; a CFA expression has neither. */
+	/* These operations set only the register or the offset; a CFA expression has neither. */
 	if ((half || op == CFI_DEF_CFA_OFFSET_SF) && machine->current->cfa_expression)
 		return -EBADMSG;
 	switch (op) {
@@ -254,7 +254,7 @@ static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 	}
 }
 
-/* Execute @op if it changes the location. Returns 0, -errno, or 1 if it does not. */
+/* Execute @op if it changes the location. Returns 0, -errno, or 1 if @op is of another kind. */
 static inline int cfi_run_location_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;

@@ -48,7 +48,10 @@ enum compact_kind {
 	COMPACT_BROKEN,
 	/* CFA = sp + cfa, as found by decoding the code. */
 	COMPACT_BY_CODE,
-	/* pc + 1 is the first byte of a function, and no call instruction is before it. */
+	/*
+	 * pc + 1 starts a function and no call is before it. As a return address, it ends the
+	 * stack.
+	 */
 	COMPACT_UNCALLED,
 };
 
@@ -146,7 +149,7 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 	return !e.error && e.at == e.end;
 }
 
-/* Returns the bytes of @row's expression at @offset, without its length; may set their `error`. */
+/* Returns @row's expression at @offset, without its length. On failure its `error` is set. */
 static inline struct cfi_bytes cfi_expression(
 	const struct unwind_module *module, const struct cfi_row *row, int32_t offset)
 {

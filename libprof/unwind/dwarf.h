@@ -31,7 +31,7 @@ enum cfi_encoding {
 
 /* Call-frame instructions. */
 enum cfi_op {
-	/* In this and the next two, the top two bits are the operation, the others an operand. */
+	/* The first three: the top two bits are the operation, the other bits an operand. */
 	CFI_ADVANCE_LOC = 0x40,
 	CFI_OFFSET = 0x80,
 	CFI_RESTORE = 0xc0,

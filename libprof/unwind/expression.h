@@ -53,7 +53,7 @@ static inline int expression_push_register(struct expression *e, uint64_t reg)
 	return expression_push(e, e->input->registers->r[reg] + (uintptr_t)offset);
 }
 
-/* Execute @op if it only pushes a value. Returns 0, -errno, or 1 if it does not. */
+/* Execute @op if it only pushes a value. Returns 0, -errno, or 1 if @op does something else. */
 static inline int expression_constant(struct expression *e, unsigned op)
 {
 	struct cfi_bytes *in = &e->bytes;
@@ -105,7 +105,7 @@ static inline int expression_divide(unsigned op, uintptr_t left, uintptr_t right
 	return 0;
 }
 
-/* Compute @op if it is binary; @right is the top of the stack. Returns 0, -errno, or 1 if not. */
+/* Compute @op if it is binary; @right is the top of the stack. Returns 0, -errno, 1 for others. */
 static inline int expression_binary(unsigned op, uintptr_t left, uintptr_t right, uintptr_t *value)
 {
 	intptr_t a = (intptr_t)left, b = (intptr_t)right;
@@ -172,7 +172,7 @@ static inline int expression_load(struct expression *e, uintptr_t *top, unsigned
 	return error;
 }
 
-/* Execute @op if it changes only @top, the top of the stack. Returns 0, -errno, or 1 if not. */
+/* Execute @op if it changes only @top, the top of the stack. Returns 0, -errno, or 1 for others. */
 static inline int expression_unary(struct expression *e, unsigned op, uintptr_t *top)
 {
 	switch (op) {
@@ -202,7 +202,9 @@ static inline int expression_unary(struct expression *e, unsigned op, uintptr_t 
 	}
 }
 
-/* Execute @op if it reorders the stack or is a jump. Returns 0, -errno, or 1 if it is not. */
+/*
+ * Execute @op if it reorders the stack or is a jump. Returns 0, -errno, or 1 for other operations.
+ */
 static inline int expression_move(struct expression *e, unsigned op)
 {
 	uintptr_t *top = &e->stack[e->depth]; /* after the top value */

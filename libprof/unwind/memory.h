@@ -2,9 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: raw system calls, errno untouched. */
 /*
  * Read memory of this process outside of the known stack bounds, such as other stacks and generated
- * code. The kernel does the load, so an invalid address gives an error and not a SIGSEGV. The bytes
- * that were read around an address are kept until the end of the walk. They stay valid, because the
- * thread that owns the stack is the one that walks it.
+ * code. The kernel does the load, so an invalid address gives an error and not a SIGSEGV. More
+ * bytes than needed are copied, so that the next reads need no system call. These copies stay
+ * valid, because the thread that owns the stack is the one that walks it.
  *
  * If process_vm_readv(2) is missing or forbidden, as in some container runtimes, rt_sigprocmask(2)
  * is used: it copies the signal set before it rejects an unknown `how`, so its error shows whether
@@ -47,7 +47,7 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 	window->base = 0;
 }
 
-/* Read a word without process_vm_readv(2): rt_sigprocmask(2) tells if it is readable. */
+/* Read a word without process_vm_readv(2): rt_sigprocmask(2) shows whether it is readable. */
 CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
 {
 	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
@@ -63,7 +63,10 @@ static inline int unwind_window_read(
 	/* For an address below the window, the difference is a large number. */
 	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
-		/* Do not read in the next page, unless the word does: it may not be mapped. */
+		/*
+		 * Read up to the end of the page, unless the word crosses it: the next may be
+		 * unmapped.
+		 */
 		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));
 
 		if (bytes > sizeof(window->words))

@@ -2,12 +2,13 @@
 /*
  * Find the distance from the stack pointer to the frame pointer at one pc of a function, from the
  * function's code alone, for walks that begin without the frame pointer. All paths from the entry
- * are followed over calls and branches, and the effect of each instruction on the two pointers is
- * tracked. If paths with different values join, as after alloca(), the distance is unknown.
+ * are followed along branches and past calls, and the effect of each instruction on the two
+ * pointers is tracked. If paths with different values join, as after alloca(), the distance is
+ * unknown.
  *
- * Blocks to which no branch leads are cases of a switch, or exception handlers. They start with the
- * stack pointer of the jumps through a register, or, if there are no such jumps, of the calls that
- * push no arguments.
+ * Blocks to which no branch leads are cases of a switch, or exception handlers. Their stack pointer
+ * is assumed to be the same as at the jumps through a register. If there are no such jumps, it is
+ * assumed to be the same as at the calls that push no arguments.
  *
  * If a function aligns its stack after it has set its frame pointer, the result is a small range of
  * distances that contains the true one. The caller must find out which one is true.
@@ -26,7 +27,7 @@
 #include "arch/code.h"
 #include "arch/epilogue.h"
 
-/* Bytes of the largest function. The largest interpreter loop has a quarter of this. */
+/* Bytes of the largest function that is decoded; largest interpreter loops have a quarter. */
 #define DEPTH_CODE_MAX	0x40000u
 #define DEPTH_STATES	250u
 #define DEPTH_TODO	4096u
@@ -35,7 +36,7 @@
 
 /*
  * The stack pointer and the frame pointer on a path. Offsets count from the stack pointer at the
- * function's entry, or from the stack pointer before it was aligned.
+ * function's entry, or, once the code has aligned the stack pointer, from its value before that.
  *
  * In a search to the returns (is_outward), offsets count from the stack pointer at the start of the
  * search. `fp` is the offset at which the path itself has saved the frame pointer, and `mark` the
@@ -48,32 +49,33 @@ struct depth_state {
 	bool has_sp, has_fp, has_mark, unused; /* no padding, for memcmp() */
 };
 
-/* The distance from sp to fp in bytes: @least, or if @align up to @least + @align - 1. */
+/* The distance from sp to fp in bytes. If align is not 0, it is least to least + align - 1. */
 struct stack_depth {
 	uint32_t least, align;
 };
 
 struct depth_search {
 	const struct arch_text *source;
-	/* The begin of the function, and the return address to find, or 0. */
+	/* Start of the function; the return address whose state is wanted, or 0 for none. */
 	uintptr_t begin, pc;
 	uint32_t bytes;
 	unsigned state_count, todo_count;
-	/* The state at the pc, and the state in which unreached blocks start; 0: not known yet. */
-	uint8_t found, gap;
 	/*
-	 * The function has jumps through registers, and `gap` comes from them and not from calls.
+	 * State at the pc; state at the start of blocks that no branch reaches; 0: not known yet.
 	 */
+	uint8_t found, gap;
+	/* True if `gap` comes from jumps through registers, false if it comes from calls. */
 	bool has_jumps;
 	bool has_failed;
-	/* Search from the pc to all returns. Otherwise search from the entry to the pc. */
+	/* If set, search from the pc to all returns. Otherwise search from the entry to the pc. */
 	bool is_outward;
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];
 	struct depth_state states[DEPTH_STATES + 1]; /* state 0 is unused */
 	uint32_t todo[DEPTH_TODO];		     /* offsets */
-	uint8_t at[DEPTH_CODE_MAX];		     /* 0: not reached */
+	/* number of the state at each offset; 0: not reached */
+	uint8_t at[DEPTH_CODE_MAX];
 };
 
 static inline struct arch_instruction depth_decode(struct depth_search *search, uint32_t offset)
@@ -89,7 +91,7 @@ static inline struct arch_instruction depth_decode(struct depth_search *search, 
 	return arch_decode(search->window + skip, search->window_bytes - (unsigned)skip);
 }
 
-/* Returns the number of @state; adds it if it is new. Too many states: sets has_failed. */
+/* Returns the number of @state; adds it if it is new. Sets has_failed if the table is full. */
 static inline uint8_t depth_intern(struct depth_search *search, const struct depth_state *state)
 {
 	for (unsigned i = 1; i <= search->state_count; i++)
@@ -259,7 +261,7 @@ static inline void depth_apply_outward(
 	}
 }
 
-/* Set the start state of unreached blocks from @state, at a jump through a register or a call. */
+/* At a call or a jump through a register: unreached blocks may start with @state, so note it. */
 static inline void depth_note_gap(struct depth_search *search, uint8_t state, bool is_jump)
 {
 	const struct depth_state *old = &search->states[search->gap];
@@ -279,7 +281,7 @@ static inline void depth_note_gap(struct depth_search *search, uint8_t state, bo
 		search->gap = depth_merge(search, search->gap, state);
 }
 
-/* Execute @instruction, which ends at offset @next. Updates @state and returns its number. */
+/* Execute @instruction, which ends at offset @next. Updates @state; returns its new number. */
 static inline uint8_t depth_step(struct depth_search *search, struct depth_state *state,
 	const struct arch_instruction *instruction, uint32_t next)
 {
@@ -320,9 +322,9 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 			break;
 		case ARCH_EFFECT_BRANCH:
 			/*
-			 * This loop ends when the stack pointer equals the mark, as a stack probe
-			 * does. Do not follow the branch back, because sp differs in each round.
-			 * After the loop, sp is the mark.
+			 * A stack probe loops until the stack pointer equals a register, the mark.
+			 * Do not follow this branch back, because sp differs in each round. After
+			 * the loop, sp is the mark.
 			 */
 			if (is_compared && state.has_mark)
 				depth_set_sp(&state, true, state.mark);
@@ -389,9 +391,10 @@ static inline struct depth_search *depth_begin(
 }
 
 /*
- * Find the depth at @pc of the function [@begin, @end) in @source. If @exact, @pc is the next
- * instruction. Otherwise @pc is a return address, and the state at the end of the call instruction
- * is used: no other path need reach @pc. Returns 0, or -ENOENT if the code does not show the depth.
+ * Find the distance from sp to fp at @pc of the function [@begin, @end) in @source. If @exact, @pc
+ * is the next instruction to execute. Otherwise @pc is a return address, and the result is the
+ * distance at the end of the call before @pc. Returns 0, or -ENOENT if the code does not show the
+ * distance.
  */
 static __attribute__((unused)) int stack_depth_find(const struct arch_text *source, uintptr_t begin,
 	uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
@@ -431,7 +434,7 @@ static __attribute__((unused)) int stack_depth_outward(
 	struct depth_search *search;
 	uintptr_t begin, end;
 
-	/* If the entry has the return address in a register, it may be anywhere later. */
+	/* If a call leaves the return address in a register, it may be anywhere by now. */
 	if (!ARCH_ENTRY_CFA || pc < source->start || pc >= source->end)
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;

@@ -21,9 +21,7 @@ struct unwind_module {
 	uintptr_t bias;
 	/* The address of .eh_frame_hdr in memory; 0 if there is none. */
 	uintptr_t eh_frame_hdr;
-	/*
-	 * The module number for WIRE_FRAME. If the address range is reused, it gets another number.
-	 */
+	/* Number for WIRE_FRAME. Another module at the same addresses gets another number. */
 	uint32_t number;
 	/* The range of generated code's call-frame information; both 0: it is in [start, end). */
 	uintptr_t cfi_start;
@@ -82,10 +80,10 @@ struct unwind_activation {
  * Answers of a runtime, besides 0 (the frame is unknown) and -errno (the caller cannot be found).
  */
 #define UNWIND_CALLER 1 /* pc, sp and fp are the caller's now */
-/* pc, sp and fp are now those of the frame, in a module, in which the generated code runs. */
+/* pc, sp and fp are now those of the frame, in a module, that runs the generated code. */
 #define UNWIND_INSIDE 2
 
-/* A frame that the walk has left, or whose caller it has not found. */
+/* A native frame from which the walk has just stepped, or tried to step, to the caller. */
 struct unwind_frame {
 	uintptr_t pc, sp;
 	uintptr_t caller_sp, caller_pc; /* 0: no caller found */

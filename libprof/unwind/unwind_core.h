@@ -22,10 +22,10 @@
  *
  *   UNWIND_RUN(void *context, const struct unwind_module *module,
  *           const struct unwind_frame *frame, uint64_t *frames, unsigned room) -> unsigned
- *       Write the language frames that @frame executes, innermost first. Called after the step
- *       for each frame in no module; and, if the step succeeded, for each frame in a module that
- *       has a runtime or whose caller was found through the frame pointer. Returns the number
- *       of frames written.
+ *       Write the frames of interpreted or compiled language functions that run in the native
+ *       frame @frame, innermost first. Called after the step for each frame in no module; and,
+ *       if the step succeeded, for each frame in a module that has a runtime or whose caller
+ *       was found through the frame pointer. Returns the number of frames written.
  *
  * and UNWIND_IS_CODE, UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
@@ -62,9 +62,9 @@ static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *mod
 /*
  * Full steps recover every register that call-frame information describes. Few frames need them:
  * those whose CFA or return address depends on a register other than sp and fp. The walk makes
- * cheap steps until it reaches such a frame. Then it repeats the steps from the anchor (the last
- * frame whose registers are all known) as full steps, and moves the anchor to the caller of this
- * frame. So no frame is stepped over in full more than once.
+ * steps by compact rows until it reaches such a frame. Then it repeats the steps from the anchor
+ * (the last frame whose registers are all known) as full steps, and moves the anchor to the caller
+ * of this frame. So no frame is stepped over in full more than once.
  */
 
 static inline int full_expression(const struct unwind_walk *walk, const struct cfi_row *row,
@@ -103,7 +103,7 @@ static inline int full_cfa(
 /*
  * The row says that the frame pointer is saved on the stack. Has the code restored it already? gcc
  * writes such rows for the code after `leave` in functions that align their stack. The register
- * then points outside of this frame, where it is not saved.
+ * then has the caller's value, which points outside of this frame.
  */
 static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t address)
@@ -159,7 +159,7 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 	return kind == CFI_RULE_NONE || kind == CFI_RULE_SAME;
 }
 
-/* Recover the caller's registers, by slot. In the result, bit n is set if register n is known. */
+/* Recover the caller's registers to @value[slot]. In the result, bit n is set if n is known. */
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
@@ -185,11 +185,12 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 
 /* ---- a frame pointer that is not known ------------------------------------------------------- */
 /*
- * Functions that do not use the frame pointer, such as libc's system calls, do not save it. A walk
- * that began without the frame pointer does not know it in their callers either, whose CFA may
- * depend on it. The distance between frame pointer and stack pointer is computed from the caller's
- * code (stack_depth.h). A distance is accepted if the return address found with it follows a call
- * or is that of a signal handler. If several distances are accepted, none is used.
+ * Functions that do not use the frame pointer, such as libc's system calls, do not save it on the
+ * stack. So a walk that began without the frame pointer cannot recover it for their callers, but a
+ * caller's CFA may depend on it. The distance between frame pointer and stack pointer is computed
+ * from the caller's code (stack_depth.h). A distance is accepted if the return address found with
+ * it follows a call or is that of a signal handler. If several distances are accepted, none is
+ * used.
  */
 #if UNWIND_PARTIAL
 
@@ -216,7 +217,10 @@ static inline int unwind_find_depth(
 	struct cfi_row entry;
 
 	if (!known) {
-		/* Reject split-off parts (.cold): they do not begin with an entry's CFA. */
+		/*
+		 * Reject split-off parts (.cold): their first CFA is not that of a function's
+		 * entry.
+		 */
 		bool is_found =
 			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
 			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
@@ -269,7 +273,7 @@ static inline bool unwind_has_caller(
 	       !full_register(&tried, row, cfa, row->ra_slot, &ra) && unwind_is_return(walk, ra);
 }
 
-/* Set the frame pointer of the frame at walk->depth, whose pc and sp are known, if possible. */
+/* If possible, set the frame pointer of the frame at walk->depth, whose pc and sp are known. */
 static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 {
 	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP], fp, end, found = 0;
@@ -283,7 +287,7 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 		return;
 	fp = sp + depth.least;
 	end = fp + (depth.align ? depth.align : 1);
-	/* fp has at least the ABI's alignment, even if the code aligns the stack more. */
+	/* Try multiples of the ABI's stack alignment only; the code may align the stack more. */
 	if (depth.align)
 		fp = (fp + ARCH_STACK_ALIGN - 1) & ~(uintptr_t)(ARCH_STACK_ALIGN - 1);
 	for (; fp < end; fp += ARCH_STACK_ALIGN) {
@@ -300,7 +304,7 @@ static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
 
 #endif
 
-/* Does the step by @row need the frame pointer, or may it? */
+/* Returns true if the step by @row needs, or may need, the frame pointer. */
 static inline bool unwind_needs_fp(uint64_t row)
 {
 	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
@@ -513,7 +517,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		unwind_set_anchor(walk, walk->depth + 1);
 		return step;
 	case COMPACT_UNCALLED:
-		/* Unless this pc is executing, nothing called pc + 1: the stack begins here. */
+		/* If pc + 1 is a return address, no call has pushed it: the stack begins here. */
 		if (!walk->exact)
 			return UNWIND_STEP_ROOT;
 		/* fall through */
@@ -570,13 +574,15 @@ static inline int unwind_step_generated(struct unwind_walk *walk, bool *has_step
 		return walk->module.end ? 0 : -ENOENT;
 	}
 	step = unwind_set_caller(walk, at.pc, at.sp, at.fp);
-	/* Generated code need not save the other registers as the ABI demands. */
+	/*
+	 * Generated code may change callee-saved registers, which the ABI forbids. So forget them.
+	 */
 	walk->known &= UNWIND_KNOWN_ALWAYS;
 	unwind_set_anchor(walk, walk->depth + 1);
 	return step;
 }
 
-/* Write the language frames of @left by UNWIND_RUN. @step: result of the step from it. */
+/* Call UNWIND_RUN for the frame @left. @step: 0 if the step from @left found its caller. */
 static inline unsigned unwind_run(const struct unwind_walk *walk, struct unwind_frame *left,
 	int step, uint64_t *frames, unsigned room)
 {
@@ -612,7 +618,7 @@ static __attribute__((noinline)) int unwind_step_resumed(
 /* Returns the frame at walk->depth in the format of struct wire_sample. */
 static inline uint64_t unwind_wire_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* These two do not follow a call, so use the pc itself and not the byte before it. */
+	/* The pc of these two rows does not follow a call, so use it and not the byte before it. */
 	if (compact_kind(row) == COMPACT_SIGRETURN || compact_kind(row) == COMPACT_UNCALLED)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 

@@ -48,15 +48,15 @@ static struct rowcache unwind_rowcache;
 #define UNWIND_ROWCACHE (&unwind_rowcache)
 #endif
 
-/* 1: walks may begin without the frame pointer; 0: no step checks whether it is known. */
+/* 1: walks may begin without the frame pointer. 0: the frame pointer is taken to be known. */
 #ifndef UNWIND_PARTIAL
 #define UNWIND_PARTIAL 0
 #endif
 
-/* Result of a step from the outermost frame; 0: at the caller; -errno: caller not found. */
+/* Result of a step from the outermost frame. Other steps return 0, or -errno: no caller found. */
 #define UNWIND_STEP_ROOT 1
 
-/* Bytes around the pc in which the entry of a function that switches stacks is searched. */
+/* A function that switches stacks is assumed to begin within this many bytes of the pc. */
 #define UNWIND_SWITCH_BYTES 256u
 
 #define UNWIND_INSTRUCTION_BYTES 16u /* the longest instruction */
@@ -71,8 +71,9 @@ static struct rowcache unwind_rowcache;
 #define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
 /*
- * The anchor: the last frame for which every register in `known` has its value in that frame. The
- * cheap steps update only pc, sp and fp, so a full step repeats the steps from here.
+ * The anchor: the last frame for which every register in `known` has its value in that frame. Steps
+ * by compact rows recover only pc, sp and fp. So a full step, which needs other registers, first
+ * repeats all steps from here.
  */
 struct unwind_anchor {
 	uintptr_t pc;
@@ -85,8 +86,9 @@ struct unwind_anchor {
 
 struct unwind_walk {
 	/*
-	 * pc, sp and fp belong to the frame at `depth`. The other registers have the values of the
-	 * anchor's frame, and are valid in this frame if their bits in `known` are set.
+	 * pc, sp and fp belong to the frame at `depth`. The other registers have the values that
+	 * they had in the anchor's frame. They are valid in this frame, too, if their bits in
+	 * `known` are set.
 	 */
 	struct arch_registers registers;
 	/* Bit n is set if no frame since the anchor is known to have changed register n. */
@@ -285,9 +287,9 @@ static inline int unwind_set_caller(
  * Does code without call-frame information have a frame pointer that points to another stack? Go's
  * runtime.asmcgocall and runtime.systemstack run C and parts of Go on a stack of the thread and
  * keep their caller's frame pointer. Erlang's generated code calls the virtual machine in the same
- * way. Other code may use the register for anything. So the record must lead further out. If the
- * calling code is in a module, the record must lead to code without call-frame information in the
- * same module.
+ * way. Other code may use the register for anything. So the frame record counts only if the frame
+ * pointer in it is higher. If the calling code is in a module, the record must lead to code without
+ * call-frame information in the same module.
  */
 static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 {
@@ -352,9 +354,9 @@ static bool unwind_reaches_pc(const struct unwind_walk *walk, uintptr_t entry)
 }
 
 /*
- * Does the call that ends at @pc call a function that has call-frame information and is not the
- * walk's current function? If so, the frame record that contains @pc belongs to that function, and
- * the walk's code has not changed the frame pointer.
+ * Does the call that ends at @pc call a function with call-frame information other than the walk's
+ * current function? If so, @pc is the return address of that other function. The current code has
+ * then not set the frame pointer, and its frame record is that function's.
  */
 static bool unwind_calls_another(const struct unwind_walk *walk, uintptr_t pc)
 {
@@ -388,8 +390,8 @@ static __attribute__((noinline)) bool unwind_accepts_fp(
 
 /*
  * Step from GHC's code, which has no call-frame information, along the stack of a Haskell thread.
- * Other code may use the register for anything, so the caller's frame must be valid, too. A return
- * address is the first byte of a piece of code, so no call instruction need precede it.
+ * Other code may use GHC's stack register for anything, so the caller's frame must be valid, too. A
+ * return address is the first byte of a piece of code, so no call instruction need precede it.
  */
 static __attribute__((noinline)) int unwind_step_haskell(struct unwind_walk *walk)
 {
@@ -451,7 +453,9 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	pc = arch_strip_pointer(pc);
 	if (pc ? !unwind_accepts_fp(walk, pc) : caller_fp != 0)
 		return -ENOENT;
-	/* Generated code need not save the other registers as the ABI demands. */
+	/*
+	 * Generated code may change callee-saved registers, which the ABI forbids. So forget them.
+	 */
 	walk->known = UNWIND_KNOWN_ALWAYS;
 	error = unwind_set_caller(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
@@ -488,9 +492,9 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 }
 
 /*
- * Returns the row of code that is in no module and for which code_row() finds no row, by following
- * the code over branches to its return. This is slow, so rows are cached. The key is a hash of pc
- * and code bytes, because other code may replace this code.
+ * Make a row for code that is in no module and for which code_row() finds no row: follow the code
+ * along branches to its return. This is slow, so rows are cached. The key is a hash of pc and code
+ * bytes, because other code may replace this code.
  */
 static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct unwind_walk *walk)
 {
@@ -515,8 +519,8 @@ static __attribute__((noinline)) uint64_t unwind_follow_generated(const struct u
 
 /*
  * Has the function at @entry (0: any function) saved its caller's frame pointer at @fp? @pc and @sp
- * are those of the function's own frame, or of a function that it has called before it saved the
- * frame pointer: Go's functions first call for more stack.
+ * are those of the function's own frame, or of a function that it calls before it saves the frame
+ * pointer. Go's functions do this to get more stack.
  */
 static bool unwind_saves_fp_at(const struct unwind_walk *walk, uintptr_t pc, uintptr_t sp,
 	uintptr_t fp, uintptr_t entry)
@@ -584,9 +588,9 @@ static __attribute__((noinline)) int unwind_step_switched(struct unwind_walk *wa
 
 /*
  * Step from code without call-frame information for which code_row() finds no row. Generated code
- * is followed to its return. The frame pointer is used only if the return address found in this way
- * does not follow a call: code that does not set the frame pointer has that of an outer caller,
- * whose record skips functions.
+ * is decoded up to its return instruction, which gives a return address. If that address does not
+ * follow a call instruction, step by the frame pointer. This is the second choice, because in code
+ * that sets no frame pointer it is an outer caller's, and functions would be skipped.
  */
 static inline int unwind_step_uncovered(struct unwind_walk *walk)
 {

@@ -112,8 +112,8 @@ static void init_once(void)
 	 */
 	seed = mix(clock_monotonic_ns(), (uintptr_t)&seed);
 	/*
-	 * permanent.c's fork handlers must be registered first, because a fork runs the handlers
-	 * before it in reverse order, and our lock is taken before its lock.
+	 * permanent.c's fork handlers must be registered first, because a fork runs the handlers in
+	 * reverse order, and function_lock() is taken before permanent.c's lock.
 	 */
 	permanent_watch_forks();
 	pthread_atfork(function_lock, function_unlock, function_unlock);
@@ -277,8 +277,9 @@ struct function *function_find(
 /* ---- announcing ------------------------------------------------------------------------------ */
 /*
  * Write names to the control ring. The ring holds some hundred names, and flamerun empties it
- * twenty times a second, so if a machine enters thousands of functions at once, some names must
- * wait. They are kept in a list, so that a name is written even if its function is not seen again.
+ * twenty times a second, so if a virtual machine enters thousands of functions at once, some names
+ * must wait. They are kept in a list, so that a name is written even if its function is not seen
+ * again.
  */
 
 _Static_assert(sizeof(struct wire_function) + 2 * (FUNCTION_NAME_BYTES + 1) + 8 <=
@@ -293,8 +294,8 @@ static uint64_t waiting_image;
 static uint32_t has_waiting;
 
 /*
- * Bytes that stay free for records of modules, which handlers write, and of marks. They cannot
- * wait.
+ * Bytes kept free for marks and for modules' records, which handlers write, because those records
+ * cannot be deferred.
  */
 #define ROOM_FOR_OTHERS (WIRE_CONTROL_BYTES / 4)
 

@@ -12,12 +12,12 @@
 
 #include "libprof/flameprof_vm.h"
 
-/* Limits: number of functions, and bytes of all names and files. */
+/* Limits of the table: number of functions; total bytes of names and files. */
 #define FUNCTIONS_MAX	   (1u << 20)
 #define FUNCTION_TEXT_MAX  (128u << 20)
 /*
- * Longest name or file in bytes. Longer ones are cut; functions that are equal up to there are one
- * function.
+ * Longest name or file in bytes. Longer ones are cut; functions that are equal after the cut are
+ * one function.
  */
 #define FUNCTION_NAME_BYTES FLAMEPROF_NAME_BYTES
 
@@ -44,7 +44,10 @@ struct function {
  * All zero: empty.
  */
 struct function_file {
-	/* Compared as a pointer, so it is valid only within one call of the host. */
+	/*
+	 * Files are compared by this pointer, not by content. The host may reuse the memory after
+	 * its call returns, so use the cache only within one call.
+	 */
 	const char *file;
 	uint32_t bytes;	  /* without NUL */
 	uint64_t hash;
@@ -59,7 +62,7 @@ struct function_file {
 struct function *function_find(
 	const struct flameprof_vm_frame *frame, struct function_file *before);
 
-/* Return the fixed functions: "[vm]", the root of a machine's stacks; and "[more functions]". */
+/* Return "[vm]", the root of a virtual machine's stacks, and "[more functions]". */
 struct function *function_root(void);
 struct function *function_other(void);
 

@@ -33,7 +33,8 @@
 /* ---- writing a record ------------------------------------------------------------------------ */
 
 /*
- * Writing one record to the calling thread's ring, as the handler does: signals blocked, no lock.
+ * The functions below write one record to the calling thread's ring, as the handler does: without a
+ * lock, while all signals are blocked.
  */
 
 struct sampler_thread;
@@ -46,7 +47,7 @@ struct vm_stack {
 	uint32_t count;
 	uint32_t weight;
 	uint8_t end; /* enum wire_end of `words` */
-	/* 1: native frames follow the words, from the program's caller on. */
+	/* 1: native frames follow, from the caller of flameprof_record_vm_stack() on. */
 	int is_above;
 };
 
@@ -64,7 +65,7 @@ static uint64_t word_of_caller(uintptr_t caller)
 }
 
 /*
- * Remove this library's frames, which are inside the frame of @caller, from @frames. Returns the
+ * Remove the frames of this library's functions that @caller called from @frames. Returns the
  * number of frames left.
  */
 static unsigned drop_own(uint64_t *frames, unsigned count, uintptr_t caller)
@@ -197,7 +198,7 @@ static uint64_t word_of(struct function *function)
 	return WIRE_FRAME(WIRE_MODULE_CODE, function->space);
 }
 
-/* Write the words of @n frames to @words, which has room for n + 1. Returns the number of words. */
+/* Write @n frames to @words, and the root frame unless @is_above. Returns the number of words. */
 static uint32_t write_words(
 	const struct flameprof_vm_frame *frames, unsigned n, int is_above, uint64_t *words)
 {
@@ -207,7 +208,7 @@ static uint32_t write_words(
 	function_announce_waiting();
 	for (; count < n; count++)
 		words[count] = word_of(function_find(&frames[count], &file));
-	/* A stack without frames gets the root frame, too. */
+	/* An empty stack gets the root frame even if @is_above. */
 	if (!is_above || !n)
 		words[count++] = word_of(function_root());
 	return count;

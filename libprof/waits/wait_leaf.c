@@ -125,7 +125,7 @@ static const struct wait_call {
 	{"execve", "disk", SYS_execve, 0},
 	{"exit_group", "", SYS_exit_group, 0},
 	{"exit", "", SYS_exit, 0},
-/* Newer CPUs have only the calls above. */
+/* Newer CPU architectures (aarch64) have only the calls above. */
 #ifdef SYS_poll
 	{"poll", "io", SYS_poll, IS_REST},
 	{"select", "io", SYS_select, IS_REST},

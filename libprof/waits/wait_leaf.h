@@ -26,7 +26,7 @@
  */
 uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char details[PATH_MAX]);
 
-/* Returns true if idle threads wait for work in system call @number (-1: none). */
+/* Returns true if idle threads wait for work in system call @number (-1: no call). */
 bool wait_leaf_is_rest(int number);
 
 /* Write the name of @frame, a WIRE_FRAME_WAIT: "[futex]", "[read: pipe]". */

@@ -7,15 +7,15 @@
  * same stack. If it runs, the time is carried over to the next observation. Observations come at
  * random times, so each wait is found in proportion to its share of the time.
  *
- * There is one bias. The observer's timer wakes a CPU, which then also handles a disk's interrupt.
- * The observed thread, which slept when the observation was due, is then ready to run behind the
- * observer. A thread that waits for a disk a thousand times a second is found like this in every
- * fifth observation. So a thread that is not asleep is observed once more a moment later. If the
- * kernel gave it a CPU once since then, and it was not ready for longer than the observation was
- * late, the thread had slept, and the time is assigned to the wait in which it is found now.
- * Otherwise it ran, or was ready for another reason. Then the wait in which it is found next is not
- * used: after running, a thread is found at the beginning of a wait, as often for short waits as
- * for long ones.
+ * There is one bias. The timer that starts an observation wakes an idle CPU, which may then also
+ * handle a disk's interrupt. This interrupt wakes the observed thread, which is found ready to run,
+ * although it slept when the observation was due. A thread that waits for a disk a thousand times a
+ * second is found like this in every fifth observation. So a thread that is not asleep is observed
+ * once more a moment later. If the kernel gave it a CPU once since then, and it was not ready for
+ * longer than the observation was late, the thread had slept, and the time is assigned to the wait
+ * in which it is found now. Otherwise it ran, or was ready for another reason. Then the wait in
+ * which it is found next is not used, because that wait has only just begun: short waits would be
+ * found as often as long ones.
  *
  * A thread may wake up while its stack is read. The stack counts only if the kernel gave the thread
  * no CPU between before and after the walk.
@@ -31,7 +31,7 @@
 #include "libprof/waits/wait_leaf.h"
 
 #define TRIES 2 /* walks until one is undisturbed */
-/* ns: do not observe a thread again if the first observation was later than this. */
+/* ns. If an observation was later than this, its threads are not observed a second time. */
 #define LATE_NS 300000UL
 /*
  * Limit of memory for the stacks of all threads. A stack that does not fit is not kept, so it is
@@ -42,8 +42,8 @@
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Open @thread's /proc file @name. Returns its descriptor or -errno. The descriptor is stored in
- * *@kept unless too many are open; otherwise the caller closes it.
+ * Open @thread's /proc file @name. Returns its descriptor or -errno. The descriptor is also stored
+ * in *@kept. If too many are open, it is not stored, and the caller closes it.
  */
 static int open_file(struct wait_reader *reader, const struct wait_thread *thread, int *kept,
 	const struct wait_process *process, const char *name)
@@ -79,7 +79,9 @@ static int read_clock(struct wait_reader *reader, struct wait_thread *thread,
 		procfs_close(file);
 	if (error && reader->calls->cpu_clock)
 		error = reader->calls->cpu_clock(reader->context, thread->tid, out);
-	/* `turns` is 0 only if the kernel does not count: any thread that has run has had a CPU. */
+	/*
+	 * `turns` counts how often the thread got a CPU. It is 0 only if the kernel does not count.
+	 */
 	return !error && !out->turns ? -ENOSYS : error;
 }
 
@@ -138,8 +140,8 @@ static uint32_t put_holder(const struct wait_reader *reader, const struct wait_t
 }
 
 /*
- * Record the whole periods in *@ns and the thread's last remainder with the @count frames at
- * @frames. Keep the new remainder.
+ * Add the thread's last remainder to *@ns. Record the whole periods of the sum with the @count
+ * frames at @frames, and keep the new remainder.
  */
 static void put_time(struct wait_reader *reader, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
@@ -304,9 +306,9 @@ static void set_stack(struct wait_reader *reader, struct wait_thread *thread,
 /* ---- observations ---------------------------------------------------------------------------- */
 
 /*
- * Subtract from *@ns the time that was assigned to the thread's sleep too much. A thread that was
- * woken up seems asleep until it gets a CPU; only then the kernel reports for how long it was ready
- * to run.
+ * If too much time was assigned to the thread's sleep, subtract the excess from *@ns. This happens
+ * because a thread that was woken up seems asleep until it gets a CPU; only then the kernel reports
+ * for how long it was ready to run.
  */
 static void subtract_excess(struct wait_thread *thread, uint64_t *ns)
 {

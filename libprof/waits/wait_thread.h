@@ -19,7 +19,7 @@
 
 /* A futex that a thread sleeps on. */
 struct wait_lock {
-	/* 0: the thread does not sleep on a futex that may be a lock. */
+	/* Address of the futex on which the thread sleeps, if it may be a lock; else 0. */
 	uint64_t address;
 	uint32_t command; /* FUTEX_WAIT, ... */
 	/* Value of the futex when the thread went to sleep. */
@@ -37,7 +37,7 @@ struct wait_process {
 	 * process.
 	 */
 	void *target;
-	/* The process has paused its sampling: waits are not recorded. */
+	/* Set while the process has paused its sampling: its waits are not recorded then. */
 	bool is_paused;
 };
 
@@ -104,7 +104,7 @@ struct waits_calls {
 
 	/*
 	 * Record a thread, before its first sample. Returns 0; after another result the function is
-	 * called again.
+	 * called again before the next sample.
 	 */
 	int (*put_thread)(void *context, const struct wait_process *process, uint32_t number,
 		pid_t tid, const char comm[WIRE_COMM_BYTES]);
@@ -122,17 +122,17 @@ struct wait_thread {
 	uint32_t number; /* within the image; 0: not known yet */
 	/* Descriptors of the thread's "schedstat" and "syscall" files; -1: not open. */
 	int clock, call;
-	/* At the last observation the thread slept, on `stack`. */
+	/* Set if the thread slept at the last observation. `stack` is the stack then. */
 	bool is_asleep;
 	/*
-	 * At the last observation the thread did not sleep, and it had waited at some time since
-	 * the previous observation.
+	 * Set if the thread did not sleep at the last observation, and had waited at some time
+	 * since the previous one.
 	 */
 	bool is_awake;
 	bool is_gone;		    /* the thread has ended */
 	bool is_over;		    /* its totals were recorded */
 	char comm[WIRE_COMM_BYTES]; /* name when it was last read */
-	/* Value of reader->announced when the thread was last recorded. */
+	/* Value of reader->announced when put_thread() was last called for the thread. */
 	uint32_t announced;
 	/* CLOCK_MONOTONIC when the account of this thread's time began. */
 	uint64_t begun_ns;
@@ -162,7 +162,7 @@ struct wait_thread {
 	pid_t holder;
 };
 
-/* Size of the table of details, a power of two. */
+/* Size of wait_reader.details, a power of two. */
 #define WAIT_DETAILS (1u << 17)
 
 struct wait_reader {
@@ -179,12 +179,12 @@ struct wait_reader {
 	/* Number of descriptors that are open, and its limit. */
 	unsigned files, files_max;
 	size_t stack_bytes;	   /* of all threads' stacks */
-	/* Starts at 1. When it is incremented, threads are recorded again. */
+	/* Starts at 1. When it is incremented, put_thread() is called again for each thread. */
 	uint32_t announced;
-	/* Hashes of texts that were recorded, 0: none; NULL: texts are not wanted. */
+	/* Table of hashes of the texts that were recorded, 0: empty. NULL: texts are not wanted. */
 	uint64_t *details;
 	unsigned detail_count;
-	/* Number of walks, and of those during which the thread ran. */
+	/* Number of stack walks, and of those that were useless because the thread ran. */
 	uint64_t walks, changed;
 };
 

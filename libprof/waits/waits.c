@@ -33,8 +33,8 @@
 #define CHECK_NS 15000
 
 /*
- * Wait this long for a thread's number. A thread without a number after that has no ring; a thread
- * with a ring may get its number late, because it gets its first CPU late.
+ * ns to wait until a thread has a number; afterwards the thread is observed as one without a ring.
+ * A thread with a ring reports its number when it first runs on a CPU, which may be late.
  */
 #define UNNUMBERED_NS NS_PER_S
 
@@ -53,15 +53,15 @@ struct process {
 	uint64_t ran_ns;
 	/* Time of the last check that found that the process had not run. */
 	uint64_t idle_ns;
-	/* Time when the list of its threads was last complete. */
+	/* Time when the list of the process's threads was last complete. */
 	uint64_t listed_ns;
-	/* A thread has ended or could not be added, so the list is incomplete. */
+	/* Set if a thread has ended or could not be added: the list is incomplete. */
 	bool has_changed;
 	bool has_left; /* has begun to exit or exec */
-	/* A thread has slept on a futex that may be a lock. */
+	/* Set if a thread has slept on a futex that may be a lock. */
 	bool has_locks;
 	/*
-	 * The process is in another PID namespace, so the owners in locks' memory cannot be found.
+	 * The process is in another PID namespace, so the tids in its locks are not those of /proc.
 	 */
 	bool has_other_tids;
 	struct wait_thread *threads; /* sorted by tid */
@@ -204,8 +204,8 @@ static void begin_process(struct waits *waits, const struct process *process)
 }
 
 /*
- * Set the begin of @thread, which has not been observed yet, to @begun_ns, when the kernel's clocks
- * of the thread were 0.
+ * Set the time at which @thread, which has not been observed yet, began. At @begun_ns its clocks in
+ * the kernel were 0.
  */
 static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 {
@@ -217,9 +217,9 @@ static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 }
 
 /*
- * Correct the begin of @thread, which was assumed to be between two lists of threads, to @begun_ns,
- * as the thread reported it (0: not known). If the thread was listed before @begun_ns, it was just
- * starting then.
+ * Set the begin of @thread to @begun_ns, as the thread itself reported it (0: not known). Until now
+ * the begin was a time between two lists of threads. If @begun_ns is after an observation, the
+ * thread was just starting at that observation.
  */
 static void correct_birth(
 	const struct process *process, struct wait_thread *thread, uint64_t begun_ns)
@@ -264,9 +264,9 @@ static void end_thread(struct waits *waits, const struct process *process,
 }
 
 /*
- * Begin to observe thread @tid. The account of its time begins in the middle between the last two
- * lists if the thread is new since the last list; with the process if it is the main thread;
- * otherwise now.
+ * Begin to observe thread @tid. If the thread is new since the last list, its time is accounted for
+ * from the middle between that list and now; if it is the main thread, from the start of the
+ * process; otherwise from now on.
  */
 static int begin_thread(
 	struct waits *waits, struct process *process, pid_t tid, struct wait_thread *thread)
@@ -464,8 +464,9 @@ static bool is_unknown(const struct process *process, const struct wait_thread *
 }
 
 /*
- * Account for sleeping threads of @process up to the last check that found the process idle. While
- * no thread ran, locks kept their holders, so record waits with a holder before a new observation.
+ * Account for sleeping threads of @process up to the last check that found the process idle. Until
+ * then no lock changed its holder, but the next observation may find another one. So record waits
+ * with a known holder now.
  */
 static void add_sleep(struct waits *waits, struct process *process)
 {

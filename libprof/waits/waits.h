@@ -31,7 +31,7 @@ struct waits_config {
 	unsigned files_max;
 	/* Record names of files and addresses of locks. */
 	bool has_details;
-	/* The caller calls waits_end_thread() for threads that have a number. */
+	/* Set if the caller calls waits_end_thread() for threads that have a number. */
 	bool has_thread_ends;
 };
 
@@ -50,7 +50,7 @@ struct waits_counts {
 	 * Number of threads that were due for an observation, and of those that were not skipped.
 	 */
 	uint64_t wanted, observed;
-	/* Number of walks, and of those during which the thread ran. */
+	/* Number of stack walks, and of those that were useless because the thread ran. */
 	uint64_t walks, changed;
 	/* Number of threads that were not observed, because there were too many. */
 	uint64_t untracked;
@@ -81,7 +81,7 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns);
 /* Run the rounds that are due. Returns the time of the next call (CLOCK_MONOTONIC). */
 uint64_t waits_round(struct waits *waits);
 
-/* Record all times that are assigned to a stack by now. After this, threads are recorded again. */
+/* Record all waiting times assigned to a stack by now. Then put_thread() is called again. */
 void waits_record(struct waits *waits);
 
 /* End the account of all processes and fill in @counts. */
