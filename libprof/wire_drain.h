@@ -72,7 +72,7 @@ static inline void wire_block_free(void *arena, uint32_t block)
 	wire_hint(&header->blocks_hint, block);
 }
 
-/* Returns 1 if @block belongs to ring @index of the image in @owner. */
+/* Returns 1 if @block belongs to ring @index under the ring's owner word @owner. */
 static inline int wire_drain_has_block(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t block)
 {
@@ -96,8 +96,8 @@ static inline int wire_drain_begin(
 }
 
 /*
- * Free all blocks of ring @index of the image in @owner, except block @kept (UINT32_MAX: no
- * exception).
+ * Free all blocks that ring @index has under the owner word @owner, except block @kept (UINT32_MAX:
+ * free all).
  */
 static inline void wire_drain_free_blocks(
 	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t kept)
@@ -111,8 +111,8 @@ static inline void wire_drain_free_blocks(
 }
 
 /*
- * Skip all that is written to a damaged ring. Up to the head, record boundaries are unknown, so the
- * next pass continues at the head.
+ * Skip everything that has been written to a damaged ring. Where records begin before the ring's
+ * head is unknown, so the next pass starts at the head.
  */
 static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_drain *drain, struct wire_drain_pass *pass)
@@ -216,8 +216,8 @@ static inline enum wire_drain_step wire_drain_next(
 }
 
 /*
- * Returns the frames of the record that wire_drain_next() found. They are in the arena, so they may
- * change while they are read.
+ * Returns the frames of the record that wire_drain_next() found. They are not a copy: the frames
+ * are in the arena, so a profiled program may overwrite them while they are read.
  */
 static inline const char *wire_drain_frames(
 	const struct wire_drain *drain, const struct wire_drain_pass *pass)
@@ -237,9 +237,9 @@ static inline void wire_drain_skip(
 }
 
 /*
- * End the pass: store for the ring's thread how many bytes were read, and free the newest block,
- * too, if all of it was read and no record is being written. Then free the ring if its thread has
- * ended. Returns 1 if the ring was freed.
+ * End the pass. Add the number of bytes that were read to ring->taken, which the ring's thread
+ * reads. Free also the newest block if all of it was read and no record is being written. Then free
+ * the ring if its thread has ended. Returns 1 if the ring was freed.
  */
 static inline int wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {

@@ -60,7 +60,7 @@ static void poison(struct calltree *tree, int error)
 
 #define NODES_MAX 50000000u
 #define FIRST_ROOM 64
-/* Larger sums poison the tree: the viewer's doubles are exact up to 2^53. */
+/* Larger sums set the tree's error, because the viewer's doubles are exact only up to 2^53. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
 static uint32_t hash_child(uint32_t parent, uint32_t frame)
@@ -588,8 +588,8 @@ static uint32_t *array_new(uint32_t count)
 }
 
 /*
- * Turn counts into start indices: @starts[key + 1] holds the number of elements with @key before,
- * and @starts[key] the index of the first of them afterwards.
+ * Turn counts into start indices. Before the call, @starts[key + 1] is the number of elements with
+ * @key; after it, @starts[key] is the index of the first element with @key.
  */
 static void counts_to_starts(uint32_t *starts, uint32_t keys)
 {

@@ -3,9 +3,9 @@
  * The call tree, from which all pictures and text outputs are made: merged stacks of named frames
  * with weights, and a list of samples with their times.
  *
- * A *fine* tree has one frame per function and source line. Naming and readers of profiles make
- * fine trees. A *coarse* tree has one frame per function, and the tree has a table with the weight
- * of each source line.
+ * A *fine* tree has one frame per function and source line. The code that names frames, and the
+ * readers of profiles, make fine trees. A *coarse* tree has one frame per function, and the tree
+ * has a table with the weight of each source line.
  *
  * Callers need not check every call: after the first failure (out of memory or over a limit) the
  * tree is poisoned, further calls do nothing, and calltree_error() returns the cause.
@@ -136,7 +136,9 @@ void calltree_thread(
 /* Append a sample to the list of samples. No node gets weight by this; call calltree_add() too. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
 
-/* Append samples like @sample that weigh @weight in all, as many as its 32 bits of weight need. */
+/*
+ * Append copies of @sample with a weight of @weight in all; a sample's own weight has 32 bits only.
+ */
 void calltree_sample_weight(
 	struct calltree *tree, const struct calltree_sample *sample, uint64_t weight);
 
@@ -205,7 +207,7 @@ struct preorder {
 	uint32_t *end;
 	uint32_t *depth;  /* [position] -> depth, 0 for the root */
 	uint32_t *height; /* [position] -> number of levels below the node */
-	/* [frame] -> index by name, module, kind, file, line */
+	/* [frame] -> index in the order by name, module, kind, file, line */
 	uint32_t *rank;
 	uint32_t *by_rank; /* [rank] -> frame */
 };

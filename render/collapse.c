@@ -10,16 +10,17 @@
 #include <stdlib.h>
 
 /*
- * Build the new tree depth first. When the walk enters a new node, the children of all old nodes
- * that were placed there are placed in turn: normally below the new node, but if the child's
- * function is already on the path, at that function's node on the path. The walk returns to every
- * node on the path, so old nodes can still be added to the list of such a node. Each old node is
- * placed once, so the time is linear.
+ * Build the new tree depth first. Several old nodes can be merged into one new node. When the walk
+ * is at a new node, it takes each old node that was merged into it, and places the children of that
+ * old node. A child gets a new node below the current one. But if the child's function is already
+ * on the path to the current node, the child is merged into that function's node on the path. The
+ * walk returns to every node on the path, so the children of such a late addition are placed then.
+ * Each old node is placed once, so the time is linear.
  */
 struct collapse {
 	/* [old node] -> its first child; [old node] -> its next sibling */
 	uint32_t *first, *next;
-	/* interns functions: an inlined and a called frame of a function get one number */
+	/* numbers functions: an inlined and a called frame of a function get the same number */
 	struct calltree *names;
 	uint32_t *functions; /* [old frame] -> function */
 	uint32_t *function;  /* [new node] -> function */

@@ -54,7 +54,7 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 	}
 }
 
-/* Draw the dashed line at the edge between an inlined box and its parent. */
+/* The dashed line at the edge between an inlined box and its parent: lengths and opacity. */
 #define DASH_PX	   3.0
 #define DASH_GAP_PX 2.0
 #define DASH_ALPHA 0.6
@@ -63,7 +63,7 @@ static void dash_inlined(const struct scene *scene, cairo_t *cairo)
 {
 	const struct picture_options *options = scene->style->options;
 	uint32_t ink = scene->style->fonts[FONT_LABEL].ink;
-	/* The parent's box is on the side of the root, which a reversed picture exchanges. */
+	/* In an icicle the caller is above its callee, except in a reversed picture. */
 	int is_above = (options->direction == PICTURE_ICICLE) != (options->is_reversed != 0);
 
 	cairo_save(cairo);

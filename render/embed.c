@@ -27,7 +27,7 @@
 #define BLOCK_BYTES  (LINE_BYTES * 64u)
 #define PIECE_BLOCKS 16u /* not quite 1 MiB of text */
 
-/* A block is whole lines, and deflate fills blocks, so padding occurs only at the very end. */
+/* Each block but the last is full and holds whole lines, so only the last line has padding. */
 _Static_assert(LINE_BYTES % 3 == 0, "a line ends where digits do");
 
 struct pack {
@@ -117,7 +117,7 @@ static void pack_put(struct pack *pack, const void *data, size_t length)
 	}
 }
 
-/* Write pending output of deflate and end the last piece. Returns 0, or -errno of the stream. */
+/* Write deflate()'s pending output and close the <piece>. Returns 0, or -errno of the stream. */
 static int pack_finish(struct pack *pack)
 {
 	int status = Z_OK;
@@ -249,7 +249,7 @@ static int number_modules(struct writer *writer)
 	return 0;
 }
 
-/* List the files of the lines that will be written, and fill writer->first_line. */
+/* List the source files of the lines that will be written, and fill writer->first_line. */
 static int number_lines(struct writer *writer)
 {
 	const struct calltree *tree = writer->tree;
@@ -410,8 +410,8 @@ static void put_spread(struct writer *writer, const struct calltree_frame *frame
 }
 
 /*
- * Write the text of each frame about a comparison or about the spread of repeated runs. Without
- * either, write no column.
+ * Write for each frame a text about its verdict in a comparison, or about its spread in repeated
+ * runs. Write no column if the picture has neither.
  */
 static void write_frame_texts(struct writer *writer)
 {

@@ -42,14 +42,14 @@ enum embed_tag {
 	EMBED_FRAME_KINDS = 10,	 /* per frame: enum calltree_frame_kind */
 	EMBED_FRAME_COLORS = 11, /* per frame: colour index */
 	/*
-	 * per node except the root: number of levels from the node before it up to its parent, 0 if
-	 * the node before it is its parent
+	 * per node except the root: number of levels from the previous node up to this node's
+	 * parent (0: the previous node is the parent)
 	 */
 	EMBED_NODE_UPS = 12,
 	EMBED_NODE_FRAMES = 13,	 /* per node except the root: frame number */
 	EMBED_NODE_WEIGHTS = 14, /* per node: self weight */
 	EMBED_THREADS = 15,	 /* per thread: length in bytes, name */
-	/* Samples in files before version 1; now EMBED_TICK to EMBED_SAMPLE_KINDS. */
+	/* Columns of samples in files before version 1, replaced by columns 45 to 50. */
 	/* per sample, signed: microseconds since the sample before it */
 	EMBED_OLD_TIMES = 16,
 	/* per sample, signed: its node number minus that of the sample before it */
@@ -67,7 +67,7 @@ enum embed_tag {
 	/* text: the palette's name, for display; the viewer takes colours from the columns above */
 	EMBED_PALETTE = 25,
 	/*
-	 * The picture's options after defaults and bounds were applied: direction (enum
+	 * Numbers, the picture's options after defaults and bounds were applied: direction (enum
 	 * picture_direction), ground (enum picture_ground), 1 if the tree was merged from the leaf,
 	 * width of the static picture in px; in hundredths of a px: row height (with the gap of 1
 	 * px), size of the label font, width of the narrowest box that is drawn by itself; 1 if
@@ -95,7 +95,7 @@ enum embed_tag {
 	/* per legend entry: LEGEND_SHADES colour indices */
 	EMBED_LEGEND_COLORS = 37,
 	EMBED_LEGEND_TEXTS = 38, /* per legend entry: length in bytes, text */
-	/* For reading the picture back as a profile; the viewer uses processes and time name. */
+	/* The columns 40 to 44 are for reading the picture back; the viewer uses only 40 and 43. */
 	/* per thread: length in bytes, the process's name as given to calltree_thread() */
 	EMBED_THREAD_PROCESSES = 40,
 	EMBED_MARK_THREADS = 41, /* per mark: thread id */

@@ -13,7 +13,7 @@
 
 #include "render/transform.h"
 
-/* a thread number that no thread has: for weight that belongs to no thread */
+/* used as the thread number of weight that belongs to no thread */
 #define NO_THREAD UINT32_MAX
 
 struct groups {
@@ -25,7 +25,7 @@ struct groups {
 	uint32_t round; /* number of threads entered so far */
 	/* old nodes from a leaf up to the first one with a valid @at */
 	uint32_t *path;
-	/* new node of the frame of the current thread or, without thread frames, its process */
+	/* new node of the innermost current root frame, that of a thread or a process */
 	uint32_t root;
 	/* names of the current root frames; NULL if there is no such frame */
 	const char *process, *thread;
@@ -145,7 +145,7 @@ static bool is_replaced(const struct groups *groups, uint32_t node)
 	       !strncmp(groups->process + bytes, " (", 2);
 }
 
-/* Returns the new node of @node below the current root, after adding missing nodes above it. */
+/* Returns the new node of old node @node below the current root frames; adds missing nodes. */
 static uint32_t find_node(struct groups *groups, uint32_t node)
 {
 	struct pass *pass = groups->pass;
@@ -192,8 +192,9 @@ static void place_samples(struct groups *groups)
 }
 
 /*
- * Place each sample below its thread's root frames. Self weight that is in no sample goes to the
- * root of its node's samples, or below no root frame if these have several roots.
+ * Place each sample below the root frames of its thread. A node may also have self weight that is
+ * in no sample. This weight goes below the root frames of the node's samples. If these samples have
+ * different root frames, or if the node has no samples, it goes below no root frame.
  */
 int groups_pass(struct pass *pass)
 {

@@ -27,13 +27,13 @@ struct thread_time {
 
 struct idle {
 	struct pass *pass;
-	/* [thread number] -> named threads only; other samples belong to no known thread */
+	/* [thread number] -> the thread's times; threads without a name are not considered */
 	struct thread_time *threads;
 	/* [node] -> node of the process frame above it, or the root */
 	uint32_t *process;
-	/* [process node] -> number of its idle threads */
+	/* [node of a process frame] -> number of idle threads of the process */
 	uint32_t *count;
-	/* [node] -> self weight that no visited sample has subtracted yet */
+	/* [node] -> self weight minus the weights of the samples visited so far */
 	uint64_t *unsampled;
 	uint64_t *weight;      /* [node] -> weight that moves below the idle frame */
 	uint32_t *folded_node; /* [node] -> new node for that weight */
@@ -70,8 +70,8 @@ static void idle_release(struct idle *idle)
 }
 
 /*
- * Call @visit for each sample of a named thread. @weight is the sample's weight, limited to the
- * rest of the node's self weight.
+ * Call @visit for each sample of a named thread. @weight is the sample's weight, but at most the
+ * self weight of the node that no earlier sample has used.
  */
 static void for_each_sample(
 	struct idle *idle, void (*visit)(struct idle *idle, struct thread_time *thread,
@@ -127,7 +127,7 @@ static bool waits_for_something(const struct pass *pass, uint32_t node)
 	return *module && strcmp(module, "cpu");
 }
 
-/* Mark the idle threads; none if all are idle, because the picture is then about waiting. */
+/* Mark the idle threads. If all are idle, mark none, because the waits are then of interest. */
 static void find_idle(struct idle *idle)
 {
 	bool has_busy = false;
@@ -178,8 +178,9 @@ static uint32_t add_frame(struct idle *idle, uint32_t process)
 
 /*
  * Set the new nodes of each old node: pass->new_node for weight that stays, idle->folded_node for
- * weight that moves below the idle frame. @plain and @folded mark the nodes whose subtree has
- * weight that stays or moves; they are filled from the leaves to the root.
+ * weight that moves below the idle frame. @plain marks the nodes whose subtree has weight that
+ * stays, @folded the nodes whose subtree has weight that moves; both are filled from the leaves to
+ * the root.
  */
 static void position_nodes(struct idle *idle, uint8_t *plain, uint8_t *folded)
 {

@@ -170,7 +170,7 @@ static bool opens_arguments(const char *text, const char *at)
 	return at > text && !strchr(": (,.", at[-1]);
 }
 
-/* Returns the end of the parameters that begin with the '(' at @at, or NULL if they are none. */
+/* Returns the end of the parameters that begin at @at, a '(', or NULL if none begin there. */
 static const char *parameters_end(const char *text, const char *at)
 {
 	unsigned depth = 0;
@@ -251,12 +251,15 @@ void label_short(char *out, const char *name)
 
 /* If both ends of a name together would have fewer characters, show only its beginning. */
 #define FEWEST_OF_BOTH_ENDS 6u
-/* Part of the namespace before a function's own name needs this many characters to be shown. */
+/* Show a part of the namespace before a function's own name only if this many characters fit. */
 #define FEWEST_BEFORE 2u
-/* The last digits of an address: this many suffice to distinguish it from others. */
+/* Show at least this many last digits of an address, which usually distinguish it from others. */
 #define FEWEST_OF_ADDRESS 4u
 
-/* A text, and for each of its characters the width in pixels from the beginning to its end. */
+/*
+ * A text, and for each character the distance in pixels from the text's start to the character's
+ * end.
+ */
 struct measured {
 	const char *text; /* borrowed */
 	unsigned count;
@@ -359,7 +362,7 @@ static unsigned character_at(const struct measured *all, const char *at)
 	return i;
 }
 
-/* Returns how many leading characters the text shares with the other names in @beside. */
+/* Returns how many leading characters the text has in common with the more similar @beside. */
 static unsigned shared_with(const struct measured *all, const char *const beside[2])
 {
 	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
@@ -385,8 +388,8 @@ static unsigned shared_with(const struct measured *all, const char *const beside
 }
 
 /*
- * Cut a name whose end matters most: from the part that begins at @own, keep the longest end that
- * fits; if all of it fits, also keep the beginning of the name.
+ * Cut a name whose end matters most. Keep the longest end that fits, but nothing before @own. If
+ * all from @own on fits, also keep the beginning of the name.
  */
 static struct cut keep_tail(const struct measured *all, unsigned own, double room_px)
 {
@@ -399,7 +402,7 @@ static struct cut keep_tail(const struct measured *all, unsigned own, double roo
 	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};
 }
 
-/* Cut a name from @own on: keep both ends, or the part that differs from names in @beside. */
+/* Cut the part of a name from @own on. Keep its two ends, or where it differs from @beside. */
 static struct cut keep_ends(
 	const struct measured *all, unsigned own, double room_px, const char *const beside[2])
 {

@@ -50,10 +50,10 @@ enum label_names {
 };
 
 /*
- * Shorten @name (any bytes) to @width_px, and cut it with an ellipsis if the short form does not
- * fit. "a::b::name" keeps "name", "[libz.so.1+0x12]" keeps its end, other names keep both ends,
- * text keeps its beginning. If a label in @beside (left and right neighbour; the array and its
- * elements may be NULL) begins with the same characters, keep the part that differs.
+ * Shorten @name (any bytes) to @width_px. If the short form does not fit, cut it and add an
+ * ellipsis: "a::b::name" keeps "name", "[libz.so.1+0x12]" its end, other names both ends, and plain
+ * text (LABEL_TEXT) its beginning. If a label in @beside (left and right neighbour; the array and
+ * its elements may be NULL) begins with the same characters, keep the part that differs.
  * share/viewer/label.js follows the same rules; tests/fitted.tsv has test cases for both. @fitted
  * has LABEL_BYTES. Returns the label's length in bytes, 0 if no useful part of the name fits.
  */

@@ -11,7 +11,7 @@
 
 #include "render/array.h"
 
-/* Neighbouring narrow boxes at the end of a row, which will become one merged box. */
+/* Neighbouring narrow boxes at the current end of a row, which will become one merged box. */
 struct narrow_run {
 	uint64_t from, to; /* range of weights; empty if equal */
 	uint32_t node;
@@ -32,7 +32,7 @@ struct pass {
 	uint32_t rows;	/* maximum number of rows */
 };
 
-/* Cutting off fewer rows than this is not worth the mark that replaces them. */
+/* Do not cut off fewer rows than this, because the mark for the cut takes a row itself. */
 #define FEWEST_CUT 8u
 
 /* Append a box. Returns 0, -ENOMEM, or -E2BIG if the limit on boxes is reached. */
@@ -88,8 +88,8 @@ static int is_idle(const struct calltree *tree, uint32_t node)
 }
 
 /*
- * Add the box of the node at preorder position @at. The caller has checked its row. *@below is set
- * if the node's children must be placed too.
+ * Add the box of the node at preorder position @at, whose row is less than pass->rows. Set *@below
+ * to whether the node's children must be placed too.
  */
 static int place_node(struct pass *pass, uint32_t at, int *below)
 {

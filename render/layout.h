@@ -43,11 +43,11 @@ struct layout_limits {
 	double width_px; /* width of the root */
 	/* a box that is narrower is merged with its neighbours */
 	double narrowest_px;
-	/* maximum number of rows, with those of LAYOUT_DEEPER boxes; at least 2 */
+	/* maximum number of rows, including the rows of LAYOUT_DEEPER boxes; at least 2 */
 	uint32_t rows;
 	/* number of rows next to the root that are never cut off */
 	uint32_t calm_rows;
-	/* rows beyond calm_rows are cut off if their boxes together are narrower than this */
+	/* last rows beyond calm_rows are cut off if each row's boxes sum up to less than this */
 	double needle_px;
 	/* maximum number of boxes; narrowest_px doubles until the boxes fit */
 	uint32_t boxes;

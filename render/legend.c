@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The classes of frames with their names for display. A class's hues come from a hash of the name
- * and have no meaning, so the first entry says "whatever the hue".
+ * The classes of frames with their names for display. The hue of a function comes from a hash of
+ * its name and has no meaning, so the first entry says "whatever the hue".
  */
 #include "render/legend.h"
 
@@ -39,8 +39,8 @@ static const struct {
 _Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");
 
 /*
- * Returns the text for @class. Functions are called "other function" in palettes that give a
- * language or modules colours of their own.
+ * Returns the text for @class, @text by default. Other native functions have another text if a
+ * language or modules have colours of their own.
  */
 static const char *text_of(
 	const struct palette *palette, enum palette_class class, const char *text)

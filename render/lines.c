@@ -49,10 +49,10 @@ struct weighed {
 	uint64_t waits; /* the part of @total in waiting stacks */
 };
 
-/* Compute @frames[number of the frame] for all frames. Returns 0 or -ENOMEM. */
+/* Set @frames, indexed by frame number and zeroed by the caller. Returns 0 or -ENOMEM. */
 static int weigh_frames(const struct pass *pass, struct weighed *frames)
 {
-	/* [frame] -> end of the subtree of the frame's outermost node on the path */
+	/* [frame] -> position after the subtree in which the frame was last counted */
 	uint32_t *within = pass_array(calltree_frames(pass->from), sizeof(*within));
 	/* [node] -> weight of waits in its subtree */
 	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits));

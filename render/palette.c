@@ -17,7 +17,7 @@
 #include "libprof/fnv.h"
 #include "render/picture.h"
 
-/* Modules get hues in this many rounds; the hues of one round are far apart. */
+/* The heaviest modules share every third hue, so their hues are far apart; others get the rest. */
 #define MODULE_ROUNDS 3u
 
 /* ---- classes of frames ----------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_ROOT]       = {1, 1, {260, 260}, {0.008, 0.008}, {0.90, 0.90}, {0.36, 0.36}, 0}, \
 	[PALETTE_MERGED]     = {1, 1, { 80,  80}, {0.014, 0.014}, {0.85, 0.85}, {0.38, 0.38}, 0}
 
-/* The greys, and blue greys for processes and threads. */
+/* Colours of frames that are not functions: greys, and blue greys for processes and threads. */
 #define NO_FUNCTIONS \
 	GREYS, \
 	[CALLTREE_PROCESS]   = {2, 2, {250, 275}, {0.055, 0.055}, {0.80, 0.84}, {0.43, 0.47}, 0}, \

@@ -22,7 +22,7 @@ struct palette_color {
 enum palette_class {
 	PALETTE_ROOT = CALLTREE_KINDS,
 	PALETTE_MERGED,
-	/* functions of the palette's language */
+	/* functions of the language, in a palette for one language */
 	PALETTE_GUEST,
 	/* code of the language's engine: inlined code, built-in functions, stubs */
 	PALETTE_BUILTIN,
@@ -48,9 +48,9 @@ enum palette_class {
 };
 
 /*
- * A family of @hues * @levels shades; in the table of colours, all levels of the first hue come
- * first. Numbers are OKLCH. A negative chroma means the opposite hue, so that a family can pass
- * through grey.
+ * A family of @hues * @levels shades. In the table of colours, the levels of the first hue come
+ * first, then those of the second hue, and so on. Numbers are OKLCH. A negative chroma means the
+ * opposite hue, so that a family can pass through grey.
  */
 struct palette_family {
 	unsigned hues, levels; /* number of hues and levels; 0 if the palette has no such class */
@@ -61,7 +61,7 @@ struct palette_family {
 		/* lightness of the first and the last level, on a light background */
 		light,
 		dark;	/* lightness of the first and the last level, on a dark background */
-	/* lightness added to the last hue, less to earlier ones: dark yellow looks like mud */
+	/* lightness added to the last hue (0 to the first), because dark yellow looks like mud */
 	double lift;
 };
 
@@ -71,7 +71,7 @@ struct palette_scheme {
 	struct palette_family families[PALETTE_CLASSES];
 };
 
-/* Returns the class of @frame for a language's palette: its function, its engine, C++, other. */
+/* Returns the class of @frame in a palette of one language: language, engine, C++ or other code. */
 enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);
 enum palette_class palette_perl(const struct calltree_frame *frame);
@@ -108,8 +108,8 @@ const char *palette_name(const struct palette *palette);
 unsigned palette_size(const struct palette *palette);
 
 /*
- * Returns the index of @frame's colour in the table. It depends on the frame alone, except in the
- * palette "by-module", in which the heaviest modules of the tree choose their hues first.
+ * Returns the index of @frame's colour in the table. The colour depends on the frame alone, except
+ * in the palette "by-module", in which the heaviest modules of the tree choose their hues first.
  */
 unsigned palette_index(const struct palette *palette, uint32_t frame);
 

@@ -10,7 +10,7 @@
 
 #include "render/transform.h"
 
-/* In pass.frames: the old frame has not been copied yet. */
+/* The value in pass.frames of an old frame that has not been copied yet. */
 #define UNSET UINT32_MAX
 
 void *pass_array(size_t count, size_t bytes)

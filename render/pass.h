@@ -16,7 +16,7 @@
 struct transform_matcher;
 struct transform_shape;
 
-/* In place of a new node's number: the weight is left out of the new tree. */
+/* Used in place of a new node's number if the new tree shall not have the weight. */
 #define PASS_NOWHERE UINT32_MAX
 
 /* How a pass changes the table of lines. */
@@ -50,22 +50,22 @@ struct pass {
 	const struct transform_shape *shape;	 /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*
-	 * changes a frame before it is added to @to; may be NULL. Texts that it sets must stay
-	 * valid until its next call.
+	 * changes a frame before the frame is added to @to; may be NULL. A text that the function
+	 * sets must stay valid until the function is called again
 	 */
 	void (*rename)(struct pass *pass, struct calltree_frame *frame);
 	char *text; /* buffer for @rename; owned */
 	enum pass_lines lines;
 };
 
-/* Fills pass->new_node. Returns 0 or -ENOMEM; other errors poison the new tree. */
+/* Fill pass->new_node. Returns 0 or -ENOMEM; other errors are those of the new tree, pass->to. */
 typedef int pass_fn(struct pass *pass);
 
 /*
- * Apply the pass @run to *@tree and replace *@tree (owned, finished) by the result. If *@tree is
- * NULL, the pass reads @source (borrowed) instead. *@left_out is set to pass.left_out. @matcher may
- * be NULL.
- * Returns 0, or -ENOMEM or the error of the new tree, with nothing changed.
+ * Apply the pass @run to *@tree and replace *@tree (owned, finished) by the new tree. If *@tree is
+ * NULL, the pass reads @source (borrowed) instead. Set *@left_out to the weight that the new tree
+ * lacks, as pass.left_out counts it. @matcher may be NULL. Returns 0, or -ENOMEM or the error of
+ * the new tree, with nothing changed.
  */
 int pass_run(const struct calltree *source, pass_fn *run, const struct transform_matcher *matcher,
 	const struct transform_shape *shape, struct calltree **tree, uint64_t *left_out);

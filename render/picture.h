@@ -42,7 +42,7 @@ enum picture_verdict {
 	/* no statistically significant change */
 	PICTURE_INSIGNIFICANT = 0,
 	PICTURE_SLOWER,
-	/* only because a callee or caller changed */
+	/* slower only because a callee or caller changed */
 	PICTURE_SLOWER_BY_OTHERS,
 	PICTURE_FASTER,
 	PICTURE_FASTER_BY_OTHERS,
@@ -92,17 +92,17 @@ struct picture_options {
 	uint32_t width;	  /* width of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
-	/* write folded stacks with names of inlined functions that end in "_[i]" */
+	/* set to append "_[i]" to the names of inlined functions in folded stacks */
 	int inline_suffix;
-	/* labels show template arguments and parameters if there is room */
+	/* set if labels show template arguments and parameters where they fit */
 	int whole_names;
-	/* the tree was merged from the leaf, and the picture says so */
+	/* set if the tree was merged from the leaf; the picture then says so */
 	int is_reversed;
-	/* the tree has root frames for processes, for threads (struct transform_shape) */
+	/* set if the tree has root frames for processes, for threads */
 	int by_process, by_thread;
 	/* time of one unit of weight; 0: unknown (weights are counts) */
 	uint64_t period_ns;
-	/* which kind of time @period_ns is; NULL: "cpu", or "time" if @period_ns is 1 */
+	/* kind of time that was sampled; NULL: "cpu", or "time" if @period_ns is 1 */
 	const char *time_name;
 	/*
 	 * Fine tree (one frame per source line) of the same stacks, not reversed, for profiles;
@@ -116,20 +116,20 @@ struct picture_options {
 	enum calltree_times times;
 	const struct calltree *everything;
 	/*
-	 * Stacks with another kind of time, in units of the same period; NULL: none. Their weights
-	 * are never added to the drawn tree's: a profile holds both trees, a picture shows only the
-	 * drawn tree.
+	 * A tree of stacks that were sampled by another kind of time, with the same period; NULL:
+	 * none. A profile holds this tree beside the drawn tree; a picture shows only the drawn
+	 * tree.
 	 */
 	const struct calltree *other;
 	const char *other_name; /* which kind of time @other has */
 	/* weight that should have been sampled but is in no stack; valid if knows_lost */
 	uint64_t lost;
 	int knows_lost;
-	/* the result of a comparison; it selects colours; NULL: colours by palette */
+	/* the result of a comparison, by which frames are coloured; NULL: colour by @palette */
 	const struct picture_verdicts *verdicts;
 	/* variation between the runs that the tree sums up; NULL: unknown */
 	const struct spread *spread;
-	/* the ranks of the parallel job from which the tree is, for tables; NULL: not a job */
+	/* the ranks of the profiled parallel job, for tables; NULL: not a job */
 	const struct ranks *ranks;
 	uint64_t duration_ns;		  /* duration of the profiled run; 0: unknown */
 	const struct picture_mark *marks; /* sorted by time; borrowed */

@@ -110,7 +110,7 @@ void ranking_sort_by_total(struct ranking_rows *rows)
 /* Weights by function; the last row is for RANKING_NO_FUNCTION. */
 struct weighing {
 	struct ranking_row *rows;
-	/* [function] -> end of the subtree in which the function is already counted */
+	/* [function] -> position after the subtree in which the function was last counted */
 	uint32_t *within;
 };
 
@@ -143,8 +143,8 @@ static bool is_root_kind(enum calltree_frame_kind kind)
 }
 
 /*
- * Move the rows that have weight to @rows. Rows of process, thread and idle frames need self
- * weight, unless @keeps_roots.
+ * Move the rows that have weight to @rows. Unless @keeps_roots, leave out the rows of process,
+ * thread and idle frames without self weight.
  */
 static void weighing_end(struct weighing *weighing, const struct ranking *ranking, bool keeps_roots,
 	struct ranking_rows *rows)

@@ -21,13 +21,13 @@ struct ranking {
 	const struct calltree *tree;
 	struct preorder preorder;
 	uint32_t functions;
-	/* [position] -> number of the function there; @functions for the root */
+	/* [preorder position] -> number of the node's function; for the root, @functions */
 	uint32_t *function_at;
 	/* [function] -> one of its frames, not an inlined one if possible */
 	uint32_t *frame_of;
 };
 
-/* In place of a function's number: the caller of the outermost frames. */
+/* Used as the number of a function for the caller of the outermost frames, which is no function. */
 #define RANKING_NO_FUNCTION UINT32_MAX
 
 struct ranking_row {
@@ -58,13 +58,13 @@ const struct calltree_frame *ranking_frame(const struct ranking *ranking, uint32
  */
 int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows);
 
-/* Returns whether @frame is of a language that is interpreted or compiled while it runs. */
+/* Returns whether @frame belongs to a language that is interpreted or compiled at run time. */
 typedef bool ranking_is_language_fn(const struct calltree_frame *frame);
 
 /*
- * List all functions, sorted by self, total, name, but with the self weight of native code counted
- * as self weight of the language's function that called it, directly or through native functions.
- * Returns 0 with *@rows owned by the caller, or -ENOMEM.
+ * List all functions, sorted by self, total, name. The self weight of native code counts as self
+ * weight of the innermost caller for which @is_language is true. Returns 0 with *@rows owned by the
+ * caller, or -ENOMEM.
  */
 int ranking_of_languages(const struct ranking *ranking, ranking_is_language_fn *is_language,
 	struct ranking_rows *rows);
@@ -81,10 +81,10 @@ int ranking_neighbours(
 	const struct ranking *ranking, uint32_t function, bool is_below, struct ranking_rows *rows);
 
 /*
- * List the path that leads from the root to the heaviest child, its heaviest child and so on (the
- * first by name if two are equal). The path ends before a node that weighs less than @percent of
- * the tree. A row's weights are those of its node. Returns 0 with *@rows owned by the caller and in
- * the order of the path, or -ENOMEM.
+ * List the nodes of the path that goes from the root to the heaviest child, from there to its
+ * heaviest child and so on (to the first by name if two are equal). The path ends before a node
+ * that weighs less than @percent of the tree. A row's weights are those of its node. Returns 0 with
+ * *@rows owned by the caller and in the order of the path, or -ENOMEM.
  */
 int ranking_path(const struct ranking *ranking, unsigned percent, struct ranking_rows *rows);
 

@@ -23,10 +23,11 @@ enum samples_column {
 };
 
 /*
- * Times are in ticks of 2^n microseconds: the smallest n with which the run has at most
- * SAMPLES_TICKS ticks. With 2^32 ticks, runs of up to 71 minutes have exact microseconds. For runs
- * with more than SAMPLES_MANY samples the limit is SAMPLES_MANY_TICKS, because times would
- * otherwise be a third of the file; an hour in 2^22 ticks is still exact to a millisecond.
+ * Times of samples are stored in ticks of 2^n microseconds. n is the smallest number with which all
+ * times are at most SAMPLES_TICKS ticks, so times of up to 71 minutes are stored exactly. If a
+ * profile has more than SAMPLES_MANY samples, the limit is SAMPLES_MANY_TICKS instead, because the
+ * times would otherwise be a third of the file. Times of up to an hour are then still exact to
+ * about a millisecond.
  */
 #define SAMPLES_TICKS	   (UINT64_C(1) << 32)
 #define SAMPLES_MANY	   (1u << 20)
@@ -35,7 +36,7 @@ enum samples_column {
 struct samples {
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	/* [i] -> the i-th sample by time; owned. NULL: samples are sorted in the tree */
+	/* [i] -> the i-th sample by time; owned. NULL if the tree's samples are sorted by time */
 	uint32_t *order;
 	size_t count; /* 0 if no sample has a time */
 	/* highest thread number that has a name or a sample, plus one */

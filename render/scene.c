@@ -21,7 +21,7 @@
 /* distance from the middle of a box down to its text's baseline */
 #define LABEL_DROP_EM	 0.364
 #define LABELLED_MIN_EM	 2.2   /* boxes narrower than this have no label */
-/* boxes at least this wide leave one pixel free, the gap to the next box */
+/* a box at least this wide is drawn one pixel narrower, as a gap to the next box */
 #define GAP_FROM_PX	 3.0
 /* inlined boxes at least this wide have a dashed edge */
 #define DASHED_FROM_PX	 8.0
@@ -205,7 +205,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 /* ---- around it ------------------------------------------------------------------------------- */
 
 #define MARGIN_PX	 24.0
-/* Positions and heights, from the top of the picture; style->scale multiplies them. */
+/* Vertical positions (from the top of the picture) and heights, without style->scale. */
 #define TITLE_BASE_PX	 38.0
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0
@@ -218,8 +218,8 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 #define NOTE_LINE_PX	 15.0
 #define NOTES_MAX	 64u /* lines */
 /*
- * Limits that keep the static picture small. Rows beyond ROWS_CALM whose boxes together are
- * narrower than NEEDLE_PX are cut off; the viewer shows them.
+ * Limits that keep the static picture small. The last rows beyond ROWS_CALM are cut off if the
+ * boxes of each are together narrower than NEEDLE_PX; the viewer shows these rows.
  */
 #define ROWS_MAX  150u
 #define ROWS_CALM 36u

@@ -13,7 +13,7 @@
 struct scene_box {
 	double x, y, width, height;
 	unsigned color_index; /* index in the palette's table */
-	/* the edge to the parent is dashed; false for boxes too narrow for dashes */
+	/* set if the box is an inlined function and wide enough for a dashed edge to its parent */
 	bool is_inlined;
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For each function, the sum of its shares of the runs and of the squares of these shares. A
- * function that first occurs in a late run had the share 0 in earlier runs. Functions are interned
- * as frames of a call tree.
+ * Add up, for each function, its share of each run's weight and the square of this share. A run
+ * without the function adds 0. Functions are numbered by a call tree that has a frame for each.
  */
 #include "render/spread.h"
 

@@ -21,7 +21,7 @@ struct spread_run {
 	uint64_t wall_ns, cpu_ns;
 };
 
-/* Standard deviations over the runs of a function's self and total share (0 to 1) of a run. */
+/* Standard deviations over the runs: a function's self and total part (0 to 1) of the weight. */
 struct spread_shares {
 	double self, total;
 };
@@ -38,8 +38,8 @@ void spread_free(struct spread *spread); /* NULL is fine */
 /*
  * Add @run (borrowed) and the shares of the functions of its @tree (finished, borrowed for the
  * call). A function that is not in @tree has the share 0. A run without samples does not count for
- * shares. If @tree is NULL, add the run's times only; spread_put() sets the shares. Returns 0 or
- * -ENOMEM.
+ * shares. If @tree is NULL, add the run's times only; the caller sets the deviations by
+ * spread_put(). Returns 0 or -ENOMEM.
  */
 int spread_add(struct spread *spread, const struct spread_run *run, const struct calltree *tree);
 

@@ -16,7 +16,7 @@
 
 #define STYLE_FAMILY_BYTES 64u
 
-/* What a text is for; selects the font, in cairo's output and in SVG <text> elements. */
+/* The purpose of a text. It selects the font, in cairo's output and in SVG <text> elements. */
 enum font_role {
 	FONT_TITLE,
 	FONT_SUBTITLE,
@@ -53,7 +53,7 @@ void font_release(struct font *font);
 int font_cairo_error(cairo_status_t status);
 
 struct style {
-	/* borrowed; for the options that have neither a default nor a bound */
+	/* borrowed; read only the options that no other member of this struct holds */
 	const struct picture_options *options;
 	const char *title, *subtitle, *notes, *empty, *count_name; /* never NULL; borrowed */
 	double width_px;

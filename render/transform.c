@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The order of the passes, and the passes that have no file of their own. A pass takes time linear
- * in the tree; only reversing takes time by the sum of the stacks' depths. No pass recurses,
- * because stacks in files may be deep.
+ * in the size of the tree; reversing takes time proportional to the sum of the stacks' depths. No
+ * pass recurses, because stacks in files may be deep.
  */
 #include "render/transform.h"
 
@@ -81,8 +81,8 @@ static int hide_pass(struct pass *pass)
 				: pass_child(pass, parent, i);
 	}
 	/*
-	 * Drop hidden nodes at the root only now: the loop above needs CALLTREE_ROOT as the parent
-	 * of frames below them.
+	 * Drop the weight of stacks that have only hidden frames. Do so after the loop above, which
+	 * needs CALLTREE_ROOT there as the parent of frames below hidden frames.
 	 */
 	for (uint32_t i = 1; i < pass->nodes; i++)
 		if (pass->new_node[i] == CALLTREE_ROOT)
@@ -248,8 +248,9 @@ int transform_shape(
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,
 		/*
-		 * Fold idle threads nearly last: a picture that is read back has only the stacks
-		 * that the passes above made, and must fold the same threads.
+		 * Fold idle threads after the passes above: a picture that is read back as a
+		 * profile has only the stacks that these passes made, and must fold the same
+		 * threads.
 		 */
 		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->reverse ? reverse_pass : NULL,

@@ -40,16 +40,17 @@ enum transform_filter {
 };
 
 /*
- * Apply @filters to @tree. @left_out[i] is set to the weight that filter i dropped with stacks that
- * it removed or that became empty. It does not count waiting stacks, because their weight was not
- * sampled: the sum of @left_out and the new tree's weight without waits is @tree's weight without
- * waits. CALLTREE_WAIT frames are never hidden, because they say which kind of time a stack has.
+ * Apply @filters to @tree. Set @left_out[i] to the weight of the stacks that filter i dropped or of
+ * which it left no frame. Waiting stacks are not counted in @left_out, because their weight was not
+ * sampled. So the new tree's weight without waits plus the sum of @left_out is @tree's weight
+ * without waits. CALLTREE_WAIT frames are never hidden, because they say which kind of time a stack
+ * has.
  */
 int transform_filter(const struct calltree *tree,
 	const struct transform_matcher filters[TRANSFORM_FILTERS], struct calltree **out,
 	uint64_t left_out[TRANSFORM_FILTERS]);
 
-/* Changes of file names, function names and inlined frames; applied before everything else. */
+/* How to change file names, function names and inlined frames, before everything else. */
 struct transform_sources {
 	/* drop inlined frames; their weight goes to their parent */
 	bool no_inline;
@@ -67,8 +68,8 @@ int transform_sources(const struct calltree *tree, const struct transform_source
 
 /*
  * Make a coarse tree: merge the frames of the fine @tree that differ only in file and line, and
- * fill the table with the weight of each line. With @by_line, frames stay separate and are named
- * "function file.c:12". *@out is also NULL if no line is known.
+ * fill the new tree's table of lines (struct calltree_line). With @by_line, frames stay separate
+ * and are named "function file.c:12". If no line is known, set *@out to NULL.
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 
@@ -85,24 +86,27 @@ struct transform_shape {
 	/*
 	 * Add a root frame for each process, each thread, or both (threads below processes), using
 	 * the threads of the samples. Self weight that is in no sample goes below the root frame of
-	 * its node's samples, or below no root frame if these samples have several. A process frame
-	 * replaces an existing outermost frame of the same name.
+	 * its node's samples, or below no root frame if these samples have different ones. A
+	 * process frame replaces an existing outermost frame of the same name.
 	 */
 	bool by_process, by_thread;
-	/* CALLTREE_PROCESS frames at the root stand for input files; never move them. */
+	/*
+	 * Set if the CALLTREE_PROCESS frames at the root stand for input files. @reverse then keeps
+	 * these frames at the root.
+	 */
 	bool by_file;
 	/*
 	 * Put a CALLTREE_IDLE frame "[idle: N threads]" below the process frame and above the
-	 * waiting stacks of idle threads. A thread is idle if it spends IDLE_SHARE_PERCENT of its
-	 * time in one stack that waits for a known cause, and at most IDLE_CPU_PERCENT of its time,
-	 * or IDLE_CPU_SAMPLES samples, on a CPU. Nothing is folded if all threads are idle or if
-	 * by_thread is set.
+	 * waiting stacks of idle threads. A thread is idle if it spends at least IDLE_SHARE_PERCENT
+	 * of its time in one stack that waits for a known cause, and has little CPU time: at most
+	 * IDLE_CPU_PERCENT of its time, or at most IDLE_CPU_SAMPLES samples. If all threads are
+	 * idle or by_thread is set, nothing changes.
 	 */
 	bool fold_idle;
 	/*
 	 * Keep only the outermost frame of a function in each stack; callees of its inner frames
-	 * move below it. Functions between the outermost and an inner frame lose the weight of the
-	 * moved callees; every caller that the picture shows is a real caller.
+	 * move below the outermost frame. Functions between the outermost and an inner frame lose
+	 * the weight of the moved callees. Every caller that the picture shows is a real caller.
 	 */
 	bool collapse_recursion;
 	/* Replace each frame by its module and merge a module with a parent of the same module. */

@@ -34,7 +34,7 @@ struct customer {
 struct shop {
 	char *text; /* one sale per line: name;cents;day */
 	size_t bytes;
-	/* first a hash table by name with open addressing, later sorted by cents */
+	/* hash table by name with open addressing; a copy is sorted by cents */
 	struct customer customer[CUSTOMERS];
 };
 

@@ -12,7 +12,7 @@
 /* Prevent inlining, so that each function has a box of its own in the picture. */
 #define BOX __attribute__((noinline))
 
-/* Returns the next number of xorshift64: book and cover are the same in every run. */
+/* Returns the next number of xorshift64, so book and cover are the same in every run. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;

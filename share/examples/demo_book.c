@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Make the book: random words, counted by a hash table, sorted by qsort(), compressed by matches.
- */
+/* Make the book: write random words, count them in a hash table, sort them, compress the text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  *
  *	$ flamerun -o machine.svg -- ./machine
  *
- * In the picture each function of the machine has a native frame, that of its stub: for the CPU,
- * chunk, mix and count are all eval(), but they appear by name, and above them the C functions that
- * they call. With --sample-type vm the picture shows the stacks that the machine itself records at
- * safe points, with files and lines.
+ * The functions chunk, mix and count of the machine's program are all executed by the C function
+ * eval(). In the picture they nevertheless have frames with their names, because each is called
+ * through a stub of its own. With --sample-type vm the picture shows the stacks that the machine
+ * itself records at safe points, with files and lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 
 #define TICK_NS	 1000000
 #define SOURCE	 "program.vm"
-/* maximum depth of the machine's stack; its program needs two */
+/* maximum depth of the machine's stack; the program uses two levels */
 #define DEPTH	 16
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static long call(struct function *function, struct machine *machine, long value)
 static long call_builtin(const struct builtin *builtin, struct machine *machine, long value)
 {
 	machine->inside = builtin;
-	/* An intercept stub: it records a tick that came in the builtin before it returns. */
+	/* This calls an intercept stub. If a tick comes during the builtin, the stub records it. */
 	value = builtin->call(value);
 	machine->inside = NULL;
 	return value;
@@ -172,7 +172,7 @@ static int make_stubs(void)
 			arena, functions[i].name, (uintptr_t)&functions[i]);
 		error = functions[i].call ? 0 : -1;
 	}
-	/* Returns collatz() itself if no stub can be made. */
+	/* If no stub can be made, flameprof_intercept() returns the function itself, collatz(). */
 	builtins[0].call = (long (*)(long))flameprof_intercept(
 		(flameprof_function *)builtins[0].call, builtins[0].name, NULL);
 	return error;

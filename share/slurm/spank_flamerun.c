@@ -22,7 +22,7 @@
 
 SPANK_PLUGIN(flamerun, 1);
 
-/* The option leaves this variable in srun's environment, for plugins on nodes. */
+/* Slurm passes --flamerun to the plugins on nodes by this variable of srun's environment. */
 #define LEFT_BEHIND "_SLURM_SPANK_OPTION_flamerun_flamerun"
 
 static char name[] = "flamerun", dash_o[] = "-o", dashes[] = "--";

@@ -2,8 +2,8 @@
 /*
  * Call Lua's built-in C functions through intercept stubs. The stubs give their frames names like
  * "table.sort", and a tick that arrives during a builtin is charged to the builtin and not to the
- * function that runs next. A plain C function is a value: replace it by its stub in the tables of
- * the libraries. A closure is an object: replace the code in it.
+ * function that runs next. For a C function without upvalues, replace the value in the tables of
+ * the libraries by the stub. For a C closure, replace the code pointer in the closure object.
  */
 #include "share/examples/lua/builtins.h"
 
@@ -16,7 +16,7 @@
 
 #define NAME_BYTES 256
 
-/* Registry key of a table from original to stub, so that a function in two tables has one stub. */
+/* Registry key of a Lua table from C function to stub: a function in two libraries has one stub. */
 static const char stubs_key;
 
 static lua_CFunction real_require;
@@ -102,7 +102,9 @@ static void intercept_fields(lua_State *L, const char *table)
 	}
 }
 
-/* Intercept the C functions of the metatable on top of the stack and of its __index; pop it. */
+/*
+ * Intercept the C functions of the metatable on top of the stack and of its __index. Pop one value.
+ */
 static void intercept_metatable(lua_State *L, const char *type)
 {
 	if (lua_type(L, -1) == LUA_TTABLE) {
@@ -115,8 +117,8 @@ static void intercept_metatable(lua_State *L, const char *type)
 }
 
 /*
- * The new code of `require`, which keeps its upvalues: call the real one, and intercept a module's
- * functions when it is loaded for the first time.
+ * Runs in place of the code of the closure `require`. Call the original code and, if this loads a
+ * module for the first time, intercept the module's functions.
  */
 static int require(lua_State *L)
 {

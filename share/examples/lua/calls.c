@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Give every Lua function a frame of its own on the C stack. When one Lua function calls another,
- * plain Lua stays in the same C frame: luaD_precall() prepares the call and returns it. The
- * linker (--wrap, wrapped.flags) diverts the two functions that prepare calls to wrappers in this
- * file, so that Lua itself is linked unchanged. A wrapper runs the call through the function's
- * stub, and then reports the call as done, like that of a C function. A tail call leaves its
- * caller's stub before it enters that of the next function. The C stack, outermost frame first:
+ * Give every Lua function a frame of its own on the C stack. In plain Lua, a Lua function that
+ * calls another stays in the same C frame: luaD_precall() only prepares the call and returns it.
+ * The linker (--wrap, wrapped.flags) redirects luaD_precall() and luaD_pretailcall() to the
+ * wrappers in this file, so Lua itself is linked unchanged. A wrapper runs the whole call through
+ * the callee's stub, and then tells the interpreter that the call has ended, as after a call of a C
+ * function. At a tail call, the caller's stub returns before the callee's stub is entered. The C
+ * stack, outermost frame first:
  *
  *	luaV_execute	the caller
  *	flamelua_call
@@ -13,8 +14,8 @@
  *	luaV_execute	the callee
  *
  * Lua's own count of C calls does not change, so its limit of 200 means the same as in plain Lua.
- * Instead the free C stack is measured. Near its end, calls run in their caller's frame, as in
- * plain Lua, so a runaway recursion fails with plain Lua's error.
+ * Instead the free C stack is measured. When little of it is left, calls run in their caller's C
+ * frame, as in plain Lua, so a runaway recursion fails with plain Lua's error.
  */
 #include "share/examples/lua/calls.h"
 
@@ -29,7 +30,7 @@
  * 2 KiB of locals.
  */
 #define ROOM_FOR_LUA_BYTES (1u << 20)
-/* Use at most this many bytes of a C stack that has no limit. */
+/* If the C stack has no limit, use at most this many bytes of it. */
 #define MOST_FOR_US_BYTES (1ul << 30)
 
 __thread struct machine machine;
@@ -40,9 +41,10 @@ static inline int has_room(void)
 }
 
 /*
- * Run a prepared call that is FRESH. If the call ends in a tail call, the interpreter returns here,
- * which leaves the caller's stub, and the next function runs through its own stub in this C frame.
- * So the stack shows the right name and does not grow with the number of tail calls.
+ * Run a prepared call that has the flag LUA_CALL_FRESH: the interpreter returns when it ends. If
+ * the call ends in a tail call, its stub returns to this function, and the loop runs the next
+ * function through that function's stub. So the stack shows the right name and does not grow with
+ * the number of tail calls.
  */
 __attribute__((noinline)) struct lua_call *flamelua_call(lua_State *L, struct lua_call *call)
 {
@@ -71,7 +73,7 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 
 	if (!machine.nests)
 		return __real_luaD_precall(L, function, results);
-	/* The ticks of @function, if it is intercepted, are recorded with the stack of @L. */
+	/* Ticks during an intercepted @function are recorded with the stack of machine.state. */
 	machine.state = L;
 	call = __real_luaD_precall(L, function, results);
 	if (!call) {
@@ -98,10 +100,10 @@ static void name_tail_call(lua_State *L, struct lua_call *caller, struct lua_val
 }
 
 /*
- * The real function has replaced the caller by the callee and returned -1, with which the
- * interpreter would continue in the same C frame. Return a number of results instead: then the
- * interpreter treats the call as finished, ends it (luaD_poscall() below, which must do nothing for
- * this call) and returns, because the call is FRESH.
+ * The real function replaces the caller by the callee and returns -1, so that the interpreter would
+ * continue in the same C frame. This wrapper returns a number of results instead. Then the
+ * interpreter considers the call as finished: it calls luaD_poscall(), whose wrapper does nothing
+ * for this call, and returns to flamelua_call(), because the call has LUA_CALL_FRESH.
  */
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta)
@@ -139,7 +141,7 @@ void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 		flamelua_call(L, call);
 }
 
-/* Before lua_close() frees calls and runs finalizers, stop ticks and the freeing of stubs. */
+/* Stop ticks, and stop freeing stubs, before lua_close() frees calls and runs finalizers. */
 void __wrap_lua_close(lua_State *L)
 {
 	ticks_end();

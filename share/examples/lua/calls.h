@@ -20,8 +20,8 @@ struct lua_call *flamelua_call(lua_State *L, struct lua_call *call);
 void calls_resume(lua_State *L, struct lua_call *innermost);
 
 /*
- * The function behind the stubs of a resumed coroutine's callers: run the calls inside @call, down
- * to @innermost, then continue @call itself.
+ * Continue @call, a call of a resumed coroutine that waits for its callees: first run the callees,
+ * from @innermost outwards, then @call itself. The target of the stubs of stub_resume().
  */
 void flamelua_resume(lua_State *L, struct lua_call *call, struct lua_call *innermost);
 

@@ -15,7 +15,10 @@
 #error flamelua knows the inside of Lua 5.4.4 to 5.4.8
 #endif
 
-/* A value on Lua's stack. A closure is a pointer, a plain C function is its address. */
+/*
+ * A value on Lua's stack: a C function without upvalues is in `function`, a closure is at
+ * `pointer`.
+ */
 struct lua_value {
 	union {
 		void *pointer;
@@ -97,7 +100,7 @@ static inline struct lua_proto *proto_of(const struct lua_call *call)
 	return ((const struct lua_closure *)call->function->of.pointer)->of.proto;
 }
 
-/* Has @call executed an instruction? If so, to run it is to resume it. */
+/* Has @call executed an instruction? Such a call is running or was interrupted by a yield. */
 static inline int has_begun(const struct lua_call *call)
 {
 	return call->u.lua.pc != proto_of(call)->code;
@@ -135,7 +138,7 @@ void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 void __real_luaV_execute(lua_State *L, struct lua_call *call);
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call);
 
-/* Finish the instruction of the innermost call that a yield interrupted. Not diverted. */
+/* Finish the instruction of the innermost call that a yield interrupted. There is no wrapper. */
 void luaV_finishOp(lua_State *L);
 
 /* Free the code of a function that is no longer used. */
@@ -146,7 +149,7 @@ void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 int __real_luaG_traceexec(lua_State *L, const uint32_t *pc);
 int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc);
 
-/* Close variables down to @level. Lua up to 5.4.4 has no result here and ignores the wrapper's. */
+/* Close variables down to @level. In Lua up to 5.4.4 this function returns void. */
 struct lua_value *__real_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield);
 struct lua_value *__wrap_luaF_close(

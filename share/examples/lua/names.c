@@ -45,8 +45,8 @@ static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closur
 }
 
 /*
- * Name a function that C calls: search the variables of the nearest Lua function that is an outer
- * caller of it.
+ * Find the name of a function that C calls: search the variables of the innermost Lua function
+ * among its callers.
  */
 static const char *name_around(lua_State *L, struct lua_call *call)
 {
@@ -76,7 +76,10 @@ void function_name(
 		name = "main chunk";
 	prefix = strcmp(ar.namewhat, "metamethod") ? "" : "__";
 	snprintf(out->name, sizeof(out->name), "%s%.120s", prefix, name ? name : "function");
-	/* Use the path by which a file was loaded. Name other chunks as Lua's messages do. */
+	/*
+	 * Use the path by which a file was loaded. Other chunks have the name of Lua's error
+	 * messages.
+	 */
 	snprintf(out->file, sizeof(out->file), "%.380s",
 		ar.source[0] == '@' && ar.source[1] ? ar.source + 1 : ar.short_src);
 	out->line = ar.linedefined;

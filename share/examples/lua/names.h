@@ -16,11 +16,12 @@ struct function_name {
 };
 
 /*
- * Find the name that the caller's code has for the Lua function of @call.
+ * Find the name of the Lua function of @call: the variable or field by which the caller's code
+ * calls it.
  *
- * @is_beginning  the call has not begun, so the top of L's stack is valid. Then, if C calls the
- *                function, also search the variables of the nearest Lua caller, which uses two
- *                slots of the stack
+ * @is_beginning  set if the call has not begun. Then, if C calls the function, also search the
+ *                variables of the nearest Lua caller. This search pushes two values on L's stack,
+ *                whose top is valid only before the call begins
  *
  * Context: @call is active. Allocates nothing, raises no error.
  */

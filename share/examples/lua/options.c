@@ -30,8 +30,8 @@ static int take_switch(const char *word, struct flamelua_options *out)
 }
 
 /*
- * If the word at *@words is @option, return its value, which follows '=' or is the next word; then
- * *@words is at the last word of the option. Otherwise return NULL.
+ * If the word at *@words is @option, return the option's value, otherwise NULL. The value follows
+ * '=' in the same word. Without '=', the value is the next word, and *@words is moved to that word.
  */
 static const char *value_of(const char *option, char ***words)
 {
@@ -48,7 +48,7 @@ static const char *value_of(const char *option, char ***words)
 	return (*words)[0];
 }
 
-/* Parse one option. Returns 0, or -1 if it is not flamelua's or its value is wrong. */
+/* Parse one option. Returns 0, or -1 if flamelua has no such option or the value is wrong. */
 static int take(char ***words, struct flamelua_options *out)
 {
 	const char *value;

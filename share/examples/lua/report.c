@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Report an error that no script caught. The message handler records the native stack, because only
- * there it still exists, and keeps it as text, because its functions may be freed before it is
- * printed.
+ * Report an error that no script caught. The message handler records the native stack, because Lua
+ * unwinds that stack before lua_pcall() returns. The stack is kept as text, because its functions
+ * may be freed before the text is printed.
  */
 #include "share/examples/lua/report.h"
 

@@ -5,7 +5,7 @@
 
 #include <lua.h>
 
-/* Set the name with which messages begin. Borrowed until the process ends. */
+/* Begin all messages with the name @program, which is borrowed until the process ends. */
 void report_name(const char *program);
 
 /*

@@ -12,9 +12,8 @@
  *
  * Calls of C functions are not restored. Only Lua's unroll() can continue such a call, by
  * finishCcall(), which is static, and only after the callee has returned to unroll(). So no frame
- * can wait for the callee and then continue the C call. A frame only for display would have to
- * return to unroll(), and to be restored with all its callers after each C call that ends. Instead,
- * the callers of the innermost C call appear when that C call continues.
+ * can wait for the callee and then continue the C call. Therefore the C stack shows the calls
+ * inside the innermost C call only. The callers of that C call appear when the C call continues.
  */
 #include "share/examples/lua/calls.h"
 
@@ -22,7 +21,7 @@
 #include "share/examples/lua/stubs.h"
 #include "share/examples/lua/ticks.h"
 
-/* Restore at most this many callers at a time, and outer ones when these have returned. */
+/* Restore at most this many callers at a time, and outer callers after these have returned. */
 #define MOST_CALLERS 64
 
 static void flamelua_enter(lua_State *L, struct lua_call *call, struct lua_call *innermost)
@@ -57,8 +56,8 @@ void calls_resume(lua_State *L, struct lua_call *innermost)
 	struct lua_call *outermost = innermost;
 
 	/*
-	 * The search stops at a call that is not FRESH: it ends together with its callers, so only
-	 * the outermost restored call may be such a call.
+	 * Stop at a call without LUA_CALL_FRESH. When such a call ends, luaV_execute() continues
+	 * its callers in the same C frame, so only the outermost restored call may be one.
 	 */
 	for (unsigned n = 0; n < MOST_CALLERS && (outermost->status & LUA_CALL_FRESH) &&
 		!(outermost->previous->status & LUA_CALL_C); n++)

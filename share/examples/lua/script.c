@@ -40,14 +40,14 @@ static void on_interrupt(int number)
 
 static void catch_interrupt(void (*handler)(int))
 {
-	/* Without SA_RESTART: an interrupted read from a terminal returns, and the script ends. */
+	/* Do not set SA_RESTART, so that SIGINT also ends a script that reads from a terminal. */
 	struct sigaction action = {.sa_handler = handler};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 }
 
-/* Call the function below @arguments on the stack. Returns 1, or 0 after reporting an error. */
+/* Call the function below its @arguments arguments. Returns 1, or 0 after reporting an error. */
 static int call(lua_State *L, int arguments, int results)
 {
 	int handler = lua_gettop(L) - arguments, status;
@@ -102,7 +102,7 @@ static int run_module(lua_State *L, char *words)
 	return 1;
 }
 
-/* Parse the options without acting: some must be known before the libraries are opened. */
+/* Parse the options but do not execute them: some must be known before the libraries are opened. */
 static struct words parse_options(char **argv)
 {
 	struct words words = {0};

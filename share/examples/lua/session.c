@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --vm-profile: write a profile whose stacks are recorded at Lua's safe points only, when the
- * process ends, also by os.exit(). --vm-stacks: send these stacks to flamerun's picture.
+ * The options --vm-profile and --vm-stacks. Both record stacks at Lua's safe points. --vm-profile
+ * writes them as a profile when the process ends, also if it ends by os.exit(). --vm-stacks sends
+ * them to flamerun, which shows them in its picture.
  */
 #include "share/examples/lua/session.h"
 

@@ -35,7 +35,7 @@ static lua_CFunction code_of(const struct lua_call *call)
 	return NULL;
 }
 
-/* Name a builtin by its stub. Name another C function by its name in the caller's code. */
+/* Name a builtin as its stub is named, and another C function as the caller's code names it. */
 static void set_c_frame(lua_State *L, struct lua_call *call, struct flameprof_vm_frame *out)
 {
 	struct flameprof_code_info code;
@@ -81,6 +81,6 @@ void stacks_record(void *context, uint32_t ticks)
 	/* Drop the outermost frame: it is the C function of flamelua that called the script. */
 	if (n && !strcmp(frames[n - 1].name, "[C]"))
 		n--;
-	/* Ignore errors (not sampling, no memory, no room): the receiver counts lost stacks. */
+	/* Ignore errors: a stack that cannot be stored is counted as lost in the profile. */
 	flameprof_record_vm_stack(frames, n, ticks);
 }

@@ -17,7 +17,7 @@ struct lua_proto;
 /* Run a prepared call, as luaV_execute() does. */
 typedef void run_call(struct lua_State *L, struct lua_call *call);
 
-/* Run the calls inside @call, down to @innermost, then @call itself, as flamelua_resume() does. */
+/* Run the callees of @call, @innermost first, then continue @call: see flamelua_resume(). */
 typedef void run_resumed(
 	struct lua_State *L, struct lua_call *call, struct lua_call *innermost);
 
@@ -57,7 +57,7 @@ void stub_table_remove(struct stub_table *table, struct stub *stub);
 
 static inline size_t stub_table_home(const struct stub_table *table, const struct lua_proto *proto)
 {
-	/* Drop the product's low bits: code is in blocks of 128 bytes, so they differ little. */
+	/* Use the upper half: the low bits of the addresses of 128-byte blocks differ little. */
 	return (size_t)(((uint64_t)(uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) &
 		table->mask;
 }

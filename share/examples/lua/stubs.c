@@ -14,7 +14,7 @@
 __thread struct stub_table stub_table;
 
 static __thread struct flameprof_arena *arena, *resuming_arena;
-/* A Lua state is being closed: keep stubs, because functions are freed while they run. */
+/* Set when a Lua state is closed. Then no stub is freed, because it may still be running. */
 static __thread int is_closing;
 
 int stubs_init(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each Lua function's code has one call stub, which all its closures share. The stub exists from
- * the first call until the garbage collector frees the code.
+ * Each Lua function has one call stub, which all its closures share because the stub belongs to the
+ * function's code (struct lua_proto). The stub exists from the first call of the function until the
+ * garbage collector frees the code.
  */
 #ifndef FLAMELUA_STUBS_H
 #define FLAMELUA_STUBS_H
@@ -24,21 +25,21 @@ int stubs_init(void);
 void stubs_keep(void);
 
 /*
- * Returns the stub of @call's function; makes one if there is none. It is borrowed until another
- * stub is made or freed. Returns NULL if out of memory.
+ * Returns the stub of @call's function, borrowed until another stub is made or freed. Makes the
+ * stub if there is none. Returns NULL if out of memory.
  */
 struct stub *stub_get(lua_State *L, struct lua_call *call);
 
 /*
- * Make the stub for @call, which has not begun and whose function has no stub yet. Returns a
- * function to run the call, never NULL: if no stub can be made, it is __real_luaV_execute(), and
- * the call has no name on the stack.
+ * Make the stub for the function of @call, which has not begun. Returns the stub's code, which runs
+ * the call. If no stub can be made, returns __real_luaV_execute(), and the call has no name on the
+ * stack.
  */
 run_call *stub_make(lua_State *L, struct lua_call *call);
 
 /*
- * Returns a function that resumes @call, never NULL: a stub with the function's name or, without a
- * stub, flamelua_resume().
+ * Returns a function that continues @call as flamelua_resume() does: a stub with the name of
+ * @call's function or, if no stub can be made, flamelua_resume() itself.
  */
 run_resumed *stub_resume(lua_State *L, struct lua_call *call);
 

@@ -2,7 +2,7 @@
 /* The slow part of ticks.h: the timer's callback, and wrappers that stop watching a call. */
 #include "share/examples/lua/ticks.h"
 
-/* The timer's callback, on the timer's thread. */
+/* Set the trap of the watched call. Called on the timer's thread at each tick. */
 static void tick(void *context)
 {
 	struct machine *runs_lua = context;
@@ -45,7 +45,7 @@ int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc)
 struct lua_value *__wrap_luaF_close(
 	lua_State *L, struct lua_value *level, int status, int may_yield)
 {
-	/* The interpreter also closes variables of a call that continues; keep watching it. */
+	/* At the end of a block, the innermost call closes variables. It continues, so watch it. */
 	if (machine.watched != L->call)
 		unwatch();
 	return __real_luaF_close(L, level, status, may_yield);
@@ -61,7 +61,7 @@ static int watched_is_behind(const struct lua_call *call)
 
 void __wrap_luaE_shrinkCI(lua_State *L)
 {
-	/* Only calls after the innermost one are freed, so keep watching a loop that runs. */
+	/* Only calls after the innermost one are freed. Keep watching that one: it may loop. */
 	if (watched_is_behind(L->call->next))
 		unwatch();
 	__real_luaE_shrinkCI(L);

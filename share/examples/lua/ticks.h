@@ -12,13 +12,14 @@
  *
  * - The timer writes only to the call `watched`, and only while it holds `lock`. It does not wait
  *   for the lock: if the lock is held, the tick is noticed at the next call or with the next tick.
- * - `watched` is set to calls of Lua functions that have a C frame of their own (FRESH). When that
- *   frame has returned in the ordinary way, `watched` is another call or NULL.
- * - Errors and yields jump over that frame. A yield leaves the call as it is. After an error Lua
- *   closes variables (luaF_close()) before it calls anything, wherever the error is caught. There,
- *   and where calls or coroutines are freed (luaE_shrinkCI(), luaE_freethread()), `watched` becomes
- *   NULL under the lock if it is one of these calls, so that no tick is about to write to it. Calls
- *   are freed nowhere else but in lua_close(), before which ticks end.
+ * - `watched` is set to calls of Lua functions that have a C frame of their own (LUA_CALL_FRESH).
+ *   When that frame has returned in the ordinary way, `watched` is another call or NULL.
+ * - Errors and yields leave that frame by longjmp(). A yield leaves the call as it is. After an
+ *   error Lua closes variables (luaF_close()) before it calls anything, wherever the error is
+ *   caught. The wrapper of luaF_close() therefore sets `watched` to NULL, unless the innermost call
+ *   is watched. The wrappers of luaE_shrinkCI() and luaE_freethread() do so if the watched call may
+ *   be freed. They hold the lock, so that no tick is about to write to the call. Otherwise calls
+ *   are freed in lua_close() only, before which ticks end.
  */
 #ifndef FLAMELUA_TICKS_H
 #define FLAMELUA_TICKS_H
@@ -47,10 +48,10 @@ static inline void ticks_watch(struct lua_call *call)
 }
 
 /*
- * Handle pending ticks when one function takes over from another. Charge them to the function that
- * has run until now: at a call the caller, the function of @call in state @L; at a return @ended,
- * the callee, whose call no longer exists (NULL: none). If ticks were charged to the function that
- * runs next, functions without loops would get none.
+ * Handle pending ticks when a function calls or returns. Charge them to the function that has run
+ * until now: the caller or, if @ended is not NULL, the callee @ended, whose call no longer exists.
+ * @call is the caller's call in state @L. If ticks were charged to the function that runs next,
+ * functions without loops would get none.
  */
 static inline void safe_point(lua_State *L, struct lua_call *call, const struct lua_proto *ended)
 {
