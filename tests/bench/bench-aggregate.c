@@ -50,7 +50,7 @@ static double median(enum method method)
 	return ns[method][ROUNDS / 2];
 }
 
-/* ---- the peer: a hash table of whole stacks ------------------------------------------ */
+/* ---- compared with: a hash table of whole stacks ------------------------------------- */
 
 struct whole {
 	struct whole *next;

@@ -154,8 +154,8 @@ int main(void)
 {
 	random_state = 88172645463325252u;
 	/*
-	 * The data grows with the nodes, so it is printed per 100,000 nodes; the other layers
-	 * hardly grow.
+	 * The data grows with the nodes, so it is printed per 100,000 nodes. The other layers of
+	 * the picture hardly grow.
 	 */
 	measure("broad", build_random(0));
 	measure("c++", build_random(1));

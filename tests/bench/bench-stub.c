@@ -294,7 +294,10 @@ static void bench_finding(void)
 	time_lookups("look-up among 100,000 stubs", places, PIECES);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++) {
-		/* Add the pieces in an order that differs from the order of their addresses. */
+		/*
+		 * Add the pieces of code in an order that differs from the order of their
+		 * addresses.
+		 */
 		places[i] = (uintptr_t)code + (i * 7919ULL % PIECES) * 256;
 		if (flameprof_code_add((void *)places[i], 200, "jitted", NULL))
 			exit(1);

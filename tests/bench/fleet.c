@@ -23,7 +23,7 @@ struct base {
 	struct input input;
 	/* [version][node]: sum of the weights of nodes 0 to node */
 	uint64_t *upto[2];
-	/* [node]: its copy in the profile that is being made */
+	/* index: node; the node's copy in the profile that is being made */
 	uint32_t *place;
 };
 

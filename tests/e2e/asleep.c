@@ -46,8 +46,8 @@ static void print_stack(const char *title, const uint64_t *frames, struct unwind
 }
 
 /*
- * Compare frames without the mark "found by frame pointer". libunwind reports the frames next to a
- * signal frame with an address that differs by one.
+ * Returns whether two frames are equal. Ignore the mark "found by frame pointer". Next to a signal
+ * frame, libunwind's address may differ by one.
  */
 static bool is_same_frame(uint64_t mine, uint64_t theirs)
 {

@@ -54,7 +54,10 @@ static void read_all(const struct flameprof_profile *profile)
 			abort();
 }
 
-/* Make the ring end after @size bytes. If a position is odd, use it unchanged. */
+/*
+ * Set the beginning and the end of the ring. Odd positions give arbitrary values, also
+ * invalid ones. For even positions the ring begins at block 1 and ends after @size bytes.
+ */
 static void set_ring(const uint64_t positions[2], uint32_t size)
 {
 	struct wire_ring *ring = wire_ring(arena, RING);

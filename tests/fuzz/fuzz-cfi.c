@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct unwind_module fuzzed;
 
 /*
- * Read the module. Outside the module every other 64 bytes are readable; their values are made from
- * addresses.
+ * Read a word of the module. Outside the module, every second block of 64 bytes is readable. A word
+ * there has a value that is computed from its address.
  */
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
@@ -116,8 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)stack + stack_bytes};
 	struct arch_registers registers;
 	/*
-	 * The mask is repeated for all registers. Program counter and stack pointer are always
-	 * known.
+	 * Repeat the 8 bits of one input byte for all registers. Program counter and stack pointer
+	 * are always known.
 	 */
 	uint64_t known = data[4] * 0x0101010101010101ULL | 1ULL << ARCH_DWARF_PC |
 			 1ULL << ARCH_DWARF_SP;

@@ -24,7 +24,7 @@
 
 struct page {
 	uint64_t unloaded;    /* classes */
-	/* low, high; its segment map: low, high, log2 of the segment size */
+	/* code heap: low, high; its segment map: low, high, log2 of the segment size */
 	uint64_t heap[5];
 	uint8_t segments[32]; /* of 64 bytes */
 	uint64_t queue[2];    /* interpreter: address, bytes */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source of the first inputs of fuzz-inlines, built in several ways: functions inlined into
- * each other.
+ * This source, built in several ways, gives the first inputs of fuzz-inlines. Its functions are
+ * inlined into each other.
  */
 struct node {
 	struct node *next;
 	int value;
 };
 
-/* In C++ the functions get internal linkage, and so have no linkage name. */
+/* In C++ the functions have internal linkage and therefore no linkage name. */
 #ifdef __cplusplus
 namespace
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options of LeakSanitizer. They are linked into builds with SAN=, because tests change the
+ * Set options of LeakSanitizer for builds with SAN=. They are linked in, because tests change the
  * environment. fontconfig keeps memory until the process ends, and cairo has no function to free
  * it.
  */

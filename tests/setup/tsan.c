@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A replacement of mremap() for builds with ThreadSanitizer, which does not intercept mremap(). A
- * mapping that moves may get the address of an earlier mapping, and ThreadSanitizer would report
- * races with accesses to the earlier one. ThreadSanitizer does intercept mmap() and munmap().
+ * Replace mremap() in builds with ThreadSanitizer, which does not intercept mremap(). A mapping
+ * that moves may get the address of an earlier mapping, and ThreadSanitizer would report races with
+ * accesses to the earlier one. ThreadSanitizer does intercept mmap() and munmap().
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -5,9 +5,10 @@
  * signals arrive meanwhile. The alarm's handler has no SA_RESTART, so each call fails with EINTR.
  * With "restart" the handler has SA_RESTART, so each call continues until a writer opens the FIFO 5
  * ms after the alarm.
+ *
  * The program prints how many calls continued after the alarm. Without "restart" it counts only
- * calls whose alarm came while the thread slept, because on a busy machine the alarm may arrive
- * before the call. Such a call gets its writer after 0.2 s.
+ * calls whose alarm arrived while the thread slept, because on a busy machine the alarm may arrive
+ * before the call. A writer ends such a call after 0.2 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 static char fifo[] = "/tmp/broken_off.XXXXXX/fifo";
 static unsigned calls, alarmed; /* atomic; alarmed: the last call in which an alarm arrived */
 static unsigned patience_us = STUCK_US;
-static volatile sig_atomic_t woke_up; /* the alarm arrived while the thread slept */
+static volatile sig_atomic_t woke_up; /* set if the alarm arrived while the thread slept */
 static long sleeps_before;
 
 /* Return how many times this thread has slept. */

@@ -32,7 +32,7 @@
 #define CALLS 200
 
 static int is_untimed; /* the filter forbids reading clocks */
-static unsigned units; /* of spin(); more for after() if flamerun needs time to notice the filter */
+static unsigned units; /* for spin(); more in after() if flamerun needs time to notice the filter */
 
 BOX static void before(void)
 {
@@ -199,7 +199,10 @@ static long forbid_call(const char *how, unsigned number)
 		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	if (!strcmp(how, "syscall"))
 		return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-	/* The library cannot notice this filter, and flamerun needs some time to notice it. */
+	/*
+	 * The library cannot notice this filter. flamerun needs some time to notice it, so work for
+	 * longer.
+	 */
 	units *= 3;
 	return arch_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }

@@ -2,8 +2,8 @@
 /*
  * holders MS KIND [TIMES]: four threads want one lock for MS. Three of them hold it in turns, for
  * 20, 60 and 20 ms, each multiplied by TIMES. While they hold it, cache_get and log_write spin and
- * cache_fill sleeps. The fourth, asks, releases the lock at once. KIND is mutex, robust, inherits
- * or rwlock.
+ * cache_fill sleeps. The fourth thread runs asks, which releases the lock at once. KIND is mutex,
+ * robust, inherits or rwlock.
  *
  * The program prints for each function the elapsed time for which it held the lock. "waited" is the
  * time for which all of the threads waited for the lock.

@@ -175,8 +175,8 @@ static void session(void)
 
 	/*
 	 * Start the timer thread before the session, so that the session must find it in the list
-	 * of threads. The timer thread blocks its signals, so its CPU time could be credited
-	 * instead of sampled.
+	 * of threads. The timer thread blocks its signals, so it gets no samples, but its CPU time
+	 * could be added to the profile as credit.
 	 */
 	must(flameprof_interrupt_register(NULL));
 	must(flameprof_start(&options));

@@ -76,8 +76,8 @@ static int lie(void)
 	for (;;) {
 		uint64_t choice = next_random(&random);
 		/*
-		 * Random offsets in the first slots, the header, the blocks, the first control
-		 * rings and the start of the pool.
+		 * Choose random offsets in the first slots, the header, the blocks, the first
+		 * control rings and the start of the pool.
 		 */
 		uint64_t places[] = {WIRE_SLOTS_OFFSET + (choice >> 8) % (8 * WIRE_SLOT_STRIDE),
 			(choice >> 8) % sizeof(struct wire_arena),

@@ -16,7 +16,10 @@ typedef void work_fn(unsigned units);
 
 #define PAGE 4096
 
-/* On a page of its own. It is never called at the address where the loader has put it. */
+/*
+ * Each function is on pages of its own. mapped_work() is never called at the address where the
+ * loader has put it.
+ */
 __attribute__((noinline, noclone, aligned(PAGE))) static void mapped_work(unsigned units)
 {
 	spin(units);

@@ -2,8 +2,8 @@
 /*
  * short_threads [THREADS [MICROSECONDS]]: run threads, one after the other, that live for
  * MICROSECONDS of CPU time (default: 5 ms). All time is in short_life. The kernel delivers little
- * more than half of the samples that are due in such short threads, so most of the missing weight
- * must be credited.
+ * more than half of the samples that are due in such short threads, so the profiler must add most
+ * of the missing weight.
  */
 #include <pthread.h>
 

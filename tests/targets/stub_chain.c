@@ -4,20 +4,21 @@
  *
  *	main -> outermost -> step -> middle -> step -> innermost -> step -> leaf
  *
- * outermost, middle and innermost are stubs whose target is step(). Linked with libflameprof.
- * Arguments: what to publish (flameprof_publish), plus 256 for intercept stubs instead of call
- * stubs, plus 512 for intercept stubs with the leaf in the innermost one's check:
+ * outermost, middle and innermost are stubs whose target is step(). Linked with libflameprof. The
+ * first argument says what to publish (flameprof_publish()). Add 256 to make intercept stubs
+ * instead of call stubs. Add 512 to make intercept stubs and call the leaf from the tick check of
+ * the innermost stub:
  *
  *	... innermost -> arch_intercept_slow -> ... -> on_interrupt -> leaf
  *
- * The second argument says what the leaf does:
+ * The second argument says what the leaf does. MS is milliseconds of CPU time:
  *
- *	spin MS       works for MS of CPU time, like all other MS
+ *	spin MS       works for MS
  *	stop          prints "ready" and sleeps until it is killed
  *	abort         ends with a core dump's signal
  *	fork MS       the child works for MS and the parent waits; both print their pid
- *	many N MS     makes N more stubs first, frees half of them, then works
- *	calls MS      calls the stub "hot", whose target does almost nothing, all the time
+ *	many N MS     makes N more stubs first, frees half of them, then works for MS
+ *	calls MS      calls the stub "hot", whose target does almost nothing, for MS
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Input for tests of the aggregator: an arena whose rings a test fills as the sampling signal's
- * handler would, and records that a test makes by hand.
+ * Make input for tests of the aggregator: an arena whose rings a test fills as the sampling
+ * signal's handler would, and records that a test makes by hand.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FIXTURE_H
 #define TESTS_UNIT_AGGREGATE_FIXTURE_H

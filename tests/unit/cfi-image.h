@@ -32,7 +32,7 @@ struct image_cie {
 	const char *augmentation;
 	const uint8_t *augmentation_data;
 	unsigned augmentation_bytes;
-	/* pointer encoding of the FDEs; used if augmentation_data contains it */
+	/* pointer encoding of the FDEs; written only if augmentation_data contains its value */
 	uint8_t encoding;
 	unsigned code_align;
 	int data_align;

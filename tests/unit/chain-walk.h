@@ -36,8 +36,8 @@ static inline void look(struct seen *seen, uintptr_t pc, int is_exact)
 }
 
 /*
- * Frames in the chain: stubs, targets, and call_chain() if the compiler gave it a frame.
- * learn_frames() counts them by following the frame pointers from the last target.
+ * The number of frames of the chain: stubs, their targets, and call_chain() if the compiler gave it
+ * a frame. learn_frames() counts the frames by following the frame pointers from the last target.
  */
 static int chain_frames;
 

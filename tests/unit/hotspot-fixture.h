@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offsets and constants that HotSpot of several JDK releases publishes in its vmStructs tables,
- * for the entries that hotspot_tables.c reads. tests/setup/hotspot_fixture.py prints this file. JDK
- * 28 was an early access build.
+ * This file contains the offsets and constants that HotSpot of several JDK releases publishes in
+ * its vmStructs tables, as far as hotspot_tables.c reads them. tests/setup/hotspot_fixture.py
+ * prints this file. JDK 28 was an early access build.
  */
 #ifndef TESTS_UNIT_HOTSPOT_FIXTURE_H
 #define TESTS_UNIT_HOTSPOT_FIXTURE_H
 
-/* Special values: SIZE and CONSTANT stand in `declared`, STATIC stands in `value`. */
+/* special values of `declared` (SIZE, CONSTANT) and of `value` (STATIC) */
 #define SIZE	 "size"
 #define CONSTANT "constant"
 #define STATIC	 (-1)

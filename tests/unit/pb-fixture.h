@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small profile that has every kind of content, and a folder to write it to. */
+/* Make a small profile that has every kind of content, and a folder to write the profile to. */
 #ifndef TESTS_UNIT_PB_FIXTURE_H
 #define TESTS_UNIT_PB_FIXTURE_H
 

@@ -21,8 +21,8 @@ struct shown_stack {
 };
 
 /*
- * Returns the frame word of a language frame with this name. After SHOWN_NAMES names, all further
- * names share one word.
+ * Returns an encoded frame for a language function with this name. After SHOWN_NAMES names, all
+ * further names get one encoded frame.
  */
 __attribute__((format(printf, 2, 3))) static inline uint64_t shown_word(
 	struct shown_stack *shown, const char *format, ...)

@@ -34,7 +34,7 @@ static void step(enum step_place place, const ucontext_t *context);
 
 static struct flameprof_arena *step_arena;
 static struct flameprof_code_info step_stub;
-/* bytes of the stub at which an instruction began that was stepped over */
+/* at offset i: 1 if an instruction that begins at byte i of the stub was stepped over */
 static uint8_t step_seen[512];
 static unsigned steps_in_stub, steps_in_target, steps_in_slow;
 /* The stub's return address and the stack pointer, read at the stub's entry. */
@@ -207,8 +207,8 @@ static const struct step_shape step_shapes[] = {
 };
 
 /*
- * fewest steps in arch_intercept_slow() for one tick; its code for the CPU's other register save
- * formats does not run
+ * fewest steps in arch_intercept_slow() for one tick; code for other CPUs' formats of saved
+ * registers does not run
  */
 #define STEP_SLOW_LEAST 50u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * On which frame the accounting credits CPU time without samples, and which CPU time stays due but
- * is not credited.
+ * Test to which frame the accounting adds CPU time without samples, and which CPU time is due but
+ * not added.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,10 @@ static struct profile_image *live(struct flameprof_profile *profile, const struc
 	return image;
 }
 
-/* Returns the weight credited to image @id on @frame; @frame 0 stands for WIRE_FRAME_UNSAMPLED. */
+/*
+ * Returns the weight that the accounting added to @frame of image @id. The value 0 of @frame means
+ * WIRE_FRAME_UNSAMPLED.
+ */
 static uint64_t below(struct flameprof_profile *profile, uint64_t id, uint64_t frame)
 {
 	uint32_t image = profile_image(profile, id);
@@ -125,7 +128,7 @@ static void test_a_start_is_credited(void **state)
 	assert_int_equal(books.due, 500);
 	assert_int_equal(books.exec, 100);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
-	/* CPU time before a forked image's first sample is not credited as exec. */
+	/* CPU time before a forked image's first sample is not counted as exec. */
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(below(profile, 2, 0), 10);
 	assert_int_equal(books.exit, 0);
@@ -134,8 +137,8 @@ static void test_a_start_is_credited(void **state)
 }
 
 /*
- * If sampling starts paused, the CPU time before the start is not credited. Only exec'd images
- * start paused; a forked child keeps its parent's state.
+ * If sampling starts paused, CPU time before the start is counted as paused time. Only exec'd
+ * images start paused; a forked child keeps its parent's state.
  */
 static void test_a_paused_start_is_left_out(void **state)
 {
@@ -152,7 +155,10 @@ static void test_a_paused_start_is_left_out(void **state)
 	profile_free(profile);
 }
 
-/* If sampling was paused when an image ended, the CPU time of the image's exit is not credited. */
+/*
+ * If sampling was paused when an image ended, no samples are added for the CPU time of the image's
+ * exit.
+ */
 static void test_a_paused_end_is_left_out(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -180,7 +186,7 @@ static void test_no_start_by_another_clock(void **state)
 
 /*
  * A traced program may have run before the tracer attached, so its CPU time before that is not
- * credited as exec.
+ * counted as exec.
  */
 static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 {
@@ -196,7 +202,7 @@ static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 	profile_free(profile);
 }
 
-/* A credit is rounded to whole samples: half a period or more becomes one sample. */
+/* Added CPU time is rounded to whole samples: half a period or more becomes one sample. */
 static void test_credit_is_rounded(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -208,7 +214,7 @@ static void test_credit_is_rounded(void **state)
 	profile_free(profile);
 }
 
-/* After an exec, CPU time that the previous image used is not credited as the new image's exec. */
+/* After an exec, CPU time that the previous image used is not counted as exec of the new image. */
 static void test_an_exec_is_followed(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -227,8 +233,8 @@ static void test_an_exec_is_followed(void **state)
 }
 
 /*
- * If an image ended by exec and its successor is unknown, CPU time used later is not credited as
- * the image's exit.
+ * If an image ended by exec and its successor is unknown, CPU time used later is not counted as
+ * exit of the image.
  */
 static void test_who_went_on_did_not_exit(void **state)
 {
@@ -303,8 +309,8 @@ static void test_a_child_across_an_exec(void **state)
 }
 
 /*
- * If children run different programs, the CPU time of their exits is credited to their parent as a
- * whole.
+ * If children run different programs, the CPU time of their exits is shown as a whole, below their
+ * parent.
  */
 static void test_exits_of_several_names_are_the_parents(void **state)
 {
@@ -323,7 +329,8 @@ static void test_exits_of_several_names_are_the_parents(void **state)
 }
 
 /*
- * The CPU time of 2000 processes, each too short for a sample, is added up before it is credited.
+ * The CPU time of 2000 processes, each too short for a sample, is summed before it is converted to
+ * samples.
  */
 static void test_short_lives_add_up(void **state)
 {
@@ -348,7 +355,7 @@ static void test_short_lives_add_up(void **state)
 	assert_int_equal(books.exec, 500);
 	assert_int_equal(books.exit, 200);
 	/*
-	 * CPU time that no clock of the process's threads covers is credited neither as exec nor as
+	 * CPU time that no clock of the process's threads covers is counted neither as exec nor as
 	 * exit.
 	 */
 	assert_int_equal(books.credited, 100);
@@ -407,8 +414,8 @@ static void test_who_is_killed_by_being_sampled(void **state)
 }
 
 /*
- * 500 ms are too long for an exit, so a process must have run without samples: this time counts as
- * due but is not credited.
+ * 500 ms are too long for an exit, so a process must have run without samples. The time counts as
+ * due, but no samples are added for it.
  */
 static void test_a_stranger_is_no_exit(void **state)
 {
@@ -422,7 +429,7 @@ static void test_a_stranger_is_no_exit(void **state)
 	profile_free(profile);
 }
 
-/* If a child is known to have continued without the library, not even 1 ms is credited as exit. */
+/* If a child is known to have continued without the library, not even 1 ms is counted as exit. */
 static void test_a_known_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
@@ -462,8 +469,8 @@ static void test_who_was_killed(void **state)
 	profile_totals(profile)->counts.dropped = 40;
 	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	/*
-	 * 8 = 118 - (10 + 40 + 60). Half a timer tick of it was used before the kernel checked a
-	 * timer.
+	 * 118 - (10 + 40 + 60) = 8 ms. Half a timer tick of these was used before the kernel
+	 * checked a timer.
 	 */
 	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);
 	assert_int_equal(books.exit, 8 - half_a_tick());
@@ -472,8 +479,8 @@ static void test_who_was_killed(void **state)
 }
 
 /*
- * Several threads of a killed process used CPU time without samples. The exit is then credited with
- * its usual length.
+ * Several threads of a killed process used CPU time without samples. Only the usual CPU time of an
+ * exit is then counted as exit.
  */
 static void test_a_killed_one_with_threads(void **state)
 {
@@ -535,8 +542,8 @@ static void test_nobody_waited(void **state)
 }
 
 /*
- * The CPU time of a process with an unknown parent may already be part of an unexplained sum: count
- * it once.
+ * The parent's report may contain CPU time of children that no image explains. The CPU time of a
+ * process with an unknown parent may be a part of this time, so count it only once.
  */
 static void test_a_grandchild_of_a_stranger(void **state)
 {
@@ -547,7 +554,7 @@ static void test_a_grandchild_of_a_stranger(void **state)
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 80});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
 	profile_free(profile);
-	/* Only the part of the CPU time that exceeds the unexplained sum is added. */
+	/* Only the part of the CPU time that exceeds the unexplained time is added. */
 	profile = make();
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 100});
 	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
@@ -555,8 +562,8 @@ static void test_a_grandchild_of_a_stranger(void **state)
 }
 
 /*
- * While flamerun's child still runs, the kernel has not reported on it: the CPU clocks read last
- * count.
+ * While flamerun's child still runs, the kernel has not reported its CPU time. The accounting uses
+ * the CPU clocks, as last read.
  */
 static void test_it_still_runs(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Parsing of addresses of stores and of times, and escaping of string literals in queries. */
+/* Parse addresses of profile stores, parse times, and escape string literals in queries. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which ELF files a preloaded library can be loaded into, and when the kernel sets AT_SECURE. The
- * files are made by hand, whole or damaged. The last test compares the result with the kernel's own
- * AT_SECURE.
+ * Decide which ELF files a preloaded library can be loaded into, and when the kernel sets
+ * AT_SECURE. The files are made by hand, whole or damaged. The last test compares the result with
+ * the kernel's own AT_SECURE.
  */
 #include <elf.h>
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/*
- * Making and freeing stubs in large numbers: in many threads, a million in one arena, across forks.
- */
+/* Make and free stubs in large numbers: in many threads, a million in one arena, across forks. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -292,7 +292,10 @@ static void test_what_is_not_known(void **state)
 	memset(fixture->bytes + fixture->read_called - ARCH_CALL_BYTES, 0, ARCH_CALL_BYTES);
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->cancel_called,
 		fixture->read_called);
-	/* The function at CANCEL_ARCH has other code, so it is not the known one. */
+	/*
+	 * The code at CANCEL_ARCH differs by a bit, so it is not recognized as the function that
+	 * makes the call.
+	 */
 	fixture->bytes[CANCEL_ARCH + 24] ^= 1;
 	ASSERT_FOUND(ARCH_SYSCALL_NUMBERLESS, 0, fixture->internal_made, fixture->futex_called);
 }

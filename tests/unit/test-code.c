@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that the host generates: add it, unwind it by its call-frame information, remove it.
+ * Add code that the host generates, unwind it by its call-frame information, and remove it. Call
  * flameprof_backtrace() through such code, through stubs, and out of a handler of SIGSEGV.
  */
 #include <errno.h>

@@ -105,7 +105,7 @@ static void a_claim_whose_claimer_died_is_given_up(void **state)
 
 /*
  * When a process has ended, all its samples are added before its end is reported. A living process
- * keeps its slot.
+ * keeps its slot in the arena.
  */
 static void who_is_gone_is_told_with_all_that_it_left(void **state)
 {
@@ -216,8 +216,8 @@ static void a_slot_that_was_left_is_free(void **state)
 }
 
 /*
- * A parent, its child and the child's exec'd image are found in one scan, with slots in reverse
- * order of their starts.
+ * A parent, its child and the child's exec'd image are found in one scan, although their slots in
+ * the arena are in reverse order of their starts.
  */
 static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 {
@@ -245,8 +245,8 @@ static void the_last_image_of_a_process_is_the_one_that_runs(void **state)
 }
 
 /*
- * A ring that is owned by an image without a slot is not drained, because no known process writes
- * the ring.
+ * A ring is not drained if its owner, a process image, has no slot in the arena, because no known
+ * process writes such a ring.
  */
 static void rings_of_strangers_are_left_alone(void **state)
 {

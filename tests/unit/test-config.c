@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which settings files are found and read, which of several sources of a setting wins, and for
+ * Test which settings files are found and read, which of several sources of a setting wins, and for
  * which line and column of a settings file an error is reported.
  */
 #include <errno.h>
@@ -85,8 +85,8 @@ static const struct level_values {
 };
 
 /*
- * Returns the value of the option @row as a number; for a string, its first letter. The values of
- * the ranks differ in it.
+ * Returns the value of the option @row as a number, or the first letter of a string. This is enough
+ * to distinguish the values in `matrix`.
  */
 static double seen(const struct options_row *row)
 {

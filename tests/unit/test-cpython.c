@@ -23,7 +23,7 @@
 #define SELF	   0x1234567u
 #define ENTRY	   0x50000000u
 #define SETUP_END  (ENTRY + 50)
-/* frame word of a native frame, in the format of samples */
+/* a native frame, encoded as in samples */
 #define NATIVE	   0x1000u
 #define FUNCTIONS  3u
 #define TEXT_BYTES 128u
@@ -463,7 +463,7 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	lay_out_version(fixture, 310);
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	assert_native(fixture, ENTRY + 10);
-	/* At ENTRY + 10 the frame can be linked already: then all functions are reported. */
+	/* At ENTRY + 10 the frame may be linked already. Then all functions are reported. */
 	lay_out_version(fixture, 310);
 	assert_all_told(fixture, ENTRY + 10, 1);
 	/*
@@ -472,7 +472,7 @@ static void test_a_frame_of_3_10_that_is_not_linked_yet(void **state)
 	 */
 	tell_at(fixture, ENTRY + 10, 0);
 	assert_int_equal(fixture->n, fixture->activations);
-	/* At ENTRY + 200 the function has begun, so both are linked. */
+	/* At ENTRY + 200 the function has begun, so its cframe and its frame are linked. */
 	assert_all_told(fixture, ENTRY + 200, 0);
 }
 
@@ -489,8 +489,8 @@ static void test_a_frame_of_3_10_that_is_linked_still(void **state)
 	put(fixture->image.state, at->cframe, fixture->image.activation[1].cframe);
 	assert_native(fixture, ENTRY + 200);
 	/*
-	 * Both are unlinked, so the innermost activation (C frame of the evaluator) gets no
-	 * function.
+	 * The cframe and the frame are both unlinked, so the innermost activation (C frame of the
+	 * evaluator) gets no function.
 	 */
 	put(fixture->image.state, at->innermost, fixture->image.frame[CALL]);
 	tell_at(fixture, ENTRY + 200, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Demangling of symbol names, and hostile names, which may cost only limited memory and time. */
+/* Demangle symbol names, and hostile names, which may cost only limited memory and time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Messages: the bytes that reach stderr, in how many writes; escape sequences must not reach it.
- * Also progress lines on a terminal.
+ * Test messages: which bytes reach stderr, and in how many writes. No escape sequences may reach
+ * stderr. Also test progress lines on a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Rings of blocks between one reader and many writers: which ring owns which block, an empty pool
- * of blocks, a writer that is killed at any step, and an arena with invalid contents.
+ * Drain rings that consist of blocks, with one reader and many writers: which ring owns which
+ * block, an empty pool of blocks, a writer that is killed at any step, and an arena with invalid
+ * contents.
  */
 #include "tests/unit/aggregate-fixture.h"
 
@@ -150,7 +151,8 @@ static void without_a_block_nothing_is_begun(void **state)
 }
 
 /*
- * A writer is killed while it writes a record and claims another block. Records of it are waiting.
+ * A writer is killed while it writes a record and claims another block. Its earlier records wait in
+ * the ring.
  */
 static void what_a_dead_writer_held_is_free_again(void **state)
 {

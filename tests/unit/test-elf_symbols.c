@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Names of PLT entries in libraries that are linked with many options, compared with objdump's
- * names.
+ * Compare the names of PLT entries with objdump's names, in libraries that are linked with many
+ * options.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +127,7 @@ static void test_link_styles(void **state)
 	assert_true(linked >= 3);
 }
 
-/* PLT entries with a bnd prefix, as older linkers wrote them. */
+/* Name PLT entries with a bnd prefix, as older linkers wrote them. */
 static void test_bnd_prefix(void **state)
 {
 	FILE *file;

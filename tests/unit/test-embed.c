@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The data embedded in a picture, read by an independent decoder, and its division into pieces. */
+/*
+ * Read the data embedded in a picture by an independent decoder, and check how the data is divided
+ * into pieces.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment of an exec'd image: LD_PRELOAD with unusual values, with and without the
+ * Make the environment of an exec'd image: LD_PRELOAD with unusual values, with and without the
  * variables of this flamerun, and files into which the library must not be loaded.
  */
 #include <errno.h>

@@ -159,7 +159,7 @@ static void test_two_counts_are_two_trees(void **state)
 	assert_int_equal(read_versions("a;b 5 x\n", NULL, NULL), -ENODATA);
 	assert_int_equal(read_versions("a 1 4503599627370497\n", NULL, NULL), -ERANGE);
 	assert_int_equal(read_versions("a 4503599627370497 1\n", NULL, NULL), -ERANGE);
-	/* A single line with two numbers does not make the file one with two counts per line. */
+	/* If only a single line has two numbers, the file does not have two counts per line. */
 	assert_int_equal(read_versions("main;f 1\nthread 7 100\nmain;g 1\n", NULL, NULL), -ENODATA);
 }
 

@@ -41,8 +41,9 @@ static bool is_offset(const struct cfi_row *row, unsigned slot, int32_t *value)
 }
 
 /*
- * Compare at @pc. @copied is the offset below the CFA at which the function has already stored its
- * caller's frame pointer, while the register also still holds it; 0 if it has not.
+ * At @pc, compare the frame that arch_follow_code() derives from the code with the call-frame
+ * information. If the function has stored its caller's frame pointer but not changed the register
+ * yet, @copied is the offset of the stored value below the CFA; otherwise 0.
  */
 static void compare(
 	const struct unwind_module *module, uintptr_t pc, int32_t copied, struct sum *sum)
@@ -74,9 +75,9 @@ static void compare(
 }
 
 /*
- * gcc 15 stores the frame pointer some instructions before the call-frame information says so,
- * which it does where the register gets another value. Returns the new value of @copied after
- * @instruction at @pc.
+ * gcc 15 stores the frame pointer some instructions before the call-frame information says so. The
+ * call-frame information says so only where the register gets another value. Returns the new value
+ * of @copied after @instruction at @pc.
  */
 static int32_t copied_after(const struct unwind_module *module, uintptr_t pc,
 	const struct arch_instruction *instruction, int32_t copied)
@@ -110,7 +111,10 @@ static bool is_padding(const uint8_t *code)
 	return code[0] == 0x90 || code[0] == 0xcc;
 }
 
-/* Compare at each instruction of [@pc, @end) up to the last return; padding follows it. */
+/*
+ * At each instruction from @pc up to the last return before @end, compare what the code and the
+ * call-frame information say. Padding may follow the last return.
+ */
 static void compare_function(
 	const struct unwind_module *module, uintptr_t pc, uintptr_t end, struct sum *sum)
 {
@@ -140,7 +144,8 @@ static void compare_function(
 }
 
 /*
- * Compare all functions that are in the .eh_frame_hdr table of the module which contains @address.
+ * For each function in the .eh_frame_hdr table of the module that contains @address, compare what
+ * the code and the call-frame information say.
  */
 static void compare_module(const void *address, struct sum *sum)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which symbolic links are followed to a file that is written: no link of another user in a sticky
- * folder, at any position in the path, whatever fs.protected_symlinks is.
+ * Test which symbolic links are followed to a file that is to be written: no link of another user
+ * in a sticky folder, at any position in the path, whatever fs.protected_symlinks is.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Starts and ends of functions, read from call-frame information and compared with this program's
- * own functions.
+ * Read the starts and ends of functions from call-frame information, and compare them with this
+ * program's own functions.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,9 +18,13 @@
 #define TEXT 0x401000u
 
 /*
+ * Make this table:
+ *
  *	0   names: "main.a\0main.b\0"
- *	16  stack sizes of main.a, at 17: 0 for 4 bytes of code, 24 for 28; none of main.b
- *	32  functions: {0x00, 32} {0x20, 80} {0x60}; descriptions at 64 and 112
+ *	16  table of main.a's stack sizes, from 17 on: size 0 for the first 4 bytes of code, then
+ *	    size 24 for 28 bytes; main.b has no such table
+ *	32  functions, (address, offset): (0x00, 32) (0x20, 80), and the end 0x60; each offset is
+ *	    relative to 32 and leads to the function's description
  */
 static void make(uint8_t bytes[160])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which files of sampled programs are held open, until when, and which can be found again after
- * their name is gone.
+ * Test which files of sampled programs are held open, until when, and which can be found again
+ * after their name is gone.
  */
 #include <fcntl.h>
 #include <setjmp.h>

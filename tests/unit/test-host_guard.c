@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Signal handlers on alternate stacks: which handler the kernel calls, and which one the program
- * reads back.
+ * Test signal handlers on alternate stacks: which handler the kernel calls, and which handler the
+ * program reads back.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -182,7 +182,10 @@ static void it_is_told_what_it_asked_for(void **state)
 			assert_int_equal(flags_of(&told), flags[f]);
 			assert_true(mask_of(&told) == masks[m]);
 		}
-	/* guard_sigaction() returns the previous action, whatever action is set. */
+	/*
+	 * guard_sigaction() reports the action that it replaces, also if the new action ignores the
+	 * signal.
+	 */
 	set(SA_ONSTACK, 0);
 	assert_int_equal(
 		guard_sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &told), 0);
@@ -236,8 +239,8 @@ static void a_default_set_past_us_is_told_as_it_is(void **state)
 }
 
 /*
- * If the program sets a handler that it read by a direct system call (the guard), its own handler
- * is set.
+ * A direct system call reports the library's guard as the handler. If the program sets this handler
+ * again, its own handler is set.
  */
 static void what_the_kernel_has_can_be_put_back(void **state)
 {
@@ -325,8 +328,8 @@ static void room_decides(void **state)
 }
 
 /*
- * handler_weight grows by the sampling periods of CPU time spent in the handler, and by none before
- * or after.
+ * handler_weight counts the sampling periods of CPU time spent in the handler, and none before or
+ * after the handler.
  */
 static void what_became_due_in_there_is_its_own(void **state)
 {

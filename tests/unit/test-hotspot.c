@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The reader of HotSpot's methods and scopes on a heap that is laid out by hand, and each
- * instruction at the begin and end of interpreted methods. tests/e2e/test_java_truth.py runs a real
- * JVM.
+ * Test the reader of HotSpot's methods and scopes on a heap that is laid out by hand, and the
+ * reader of instructions at the beginning and end of interpreted methods.
+ * tests/e2e/test_java_truth.py runs a real JVM.
  */
 #include "libprof/runtime/hotspot.c"
 #include "libprof/runtime/hotspot_code.c"
@@ -70,7 +70,7 @@ static const struct hotspot_offsets offsets = {.method_const = 8,
 	.const_size = 48,
 	.constants_size = 72,
 	.has_lines = 1,
-	/* this release stores digits without an offset of 1 */
+	/* A release with this field stores the digits of numbers without adding 1. */
 	.sweeper = 8,
 	.scopes = HOTSPOT_FIELD_POINTER(16),
 	.metadata = HOTSPOT_FIELD(24, HOTSPOT_INT),
@@ -398,8 +398,8 @@ static void test_a_method_is_read_once(void **state)
 	assert_int_equal(first[0].position, 7);
 	heap->holder[3] = 0;
 	/*
-	 * For the same code nothing of the method is read again; for other code only its
-	 * ConstMethod.
+	 * For the same compiled code the method is not read again, so its invalid pointer does not
+	 * matter. For other compiled code only the ConstMethod is read.
 	 */
 	heap->method[1] = 0;
 	assert_int_equal(frames_at(4, again), 1);
@@ -441,9 +441,10 @@ static void test_what_walks_read(void **state)
 #if ARCH_HOTSPOT_IS_KNOWN
 
 /*
- * Check the caller that is found at offset @at of the code @bytes. The test sets registers and
- * stack as the CPU has them at this instruction: return address @ra, stack pointer @sp, frame
- * pointer saved at @fp_at; 0 if it is not saved.
+ * Check the caller that is found at offset @at of the code @bytes. The caller has the return
+ * address @ra and the stack pointer @sp. Its frame pointer is saved at @fp_at; if @fp_at is 0, it
+ * is still in the register. The test sets registers and stack as the CPU has them at this
+ * instruction.
  */
 static void assert_edge(const uint8_t *bytes, unsigned count, unsigned at, uintptr_t ra,
 	uintptr_t sp, uintptr_t fp_at, const struct arch_registers *registers)

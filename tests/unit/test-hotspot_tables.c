@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The tables by which HotSpot describes itself (vmStructs), in each supported release. A made-up
- * JVM is laid out with the names and widths in hotspot-fixture.h; the reader must find its method,
- * the running line and the caller. Tables that lack an entry or contradict themselves are refused.
+ * Read the tables by which HotSpot describes itself (vmStructs), in each supported release. A
+ * made-up JVM is laid out with the names and widths in hotspot-fixture.h; the reader must find its
+ * method, the running line and the caller. Tables that lack an entry or contradict themselves are
+ * refused.
  */
 #include "libprof/runtime/hotspot.h"
 
@@ -46,7 +47,7 @@ enum in_code {
 
 enum in_stubs { /* offsets from the block */
 	STUBS_AT = 3072,
-	/* offset from the block of a return address that is not behind a call */
+	/* offset in the block of a return address that does not follow a call */
 	STUB = 256,
 	STUB_CALL_END = 288,
 	STUBS_END = 512
@@ -534,8 +535,8 @@ static void test_frozen_frames_are_passed_by(void **state)
 }
 
 /*
- * These return addresses are not shown as frozen frames: addresses in other stubs, in the same stub
- * before enterSpecial() is known, and behind a call in the stub.
+ * Addresses in other stubs, addresses in the stub of enterSpecial() before the JVM has set
+ * `_return_pc`, and addresses behind a call in that stub are not shown as frozen frames.
  */
 static void test_what_are_no_frozen_frames(void **state)
 {

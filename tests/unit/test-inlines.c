@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Chains of inlined functions, read from DWARF in every kind of file. One source is built in many
+ * Read chains of inlined functions from DWARF in every kind of file. One source is built in many
  * ways; the chain at the address `here` is known.
  */
 #include <setjmp.h>
@@ -154,7 +154,10 @@ static void test_split(void **state)
 		snprintf(flags, sizeof(flags), "-gdwarf-%d -gsplit-dwarf", version);
 		build_chain(flags);
 		check_chain("chain");
-		/* Skip DWARF 5: neither binutils' dwp 2.40 nor LLVM 14's dwp can pack gcc's. */
+		/*
+		 * Skip DWARF 5, because neither binutils' dwp 2.40 nor LLVM 14's dwp can pack gcc's
+		 * .dwo files.
+		 */
 		if (version < 5 && !system("command -v dwp >/dev/null 2>&1"))
 			check_package(flags);
 		fixture_run("rm -f chain.dwp *.dwo");
@@ -250,8 +253,8 @@ static void test_nested(void **state)
 }
 
 /*
- * gcc may inline the rest of a split function back into it. This is no call, so it adds no frame.
- * But if a recursive function is inlined into itself, both frames are shown.
+ * gcc may split a function and inline the second part back into the first part. This is no call, so
+ * it adds no frame. But if a recursive function is inlined into itself, both frames are shown.
  */
 static void test_put_back(void **state)
 {
@@ -365,8 +368,8 @@ static void test_defined_elsewhere(void **state)
 }
 
 /*
- * Invalid DWARF: an inlined function whose origin is itself, more nested blocks than are read, and
- * another inlined function in the innermost block; then a unit that is longer than its section.
+ * Read invalid DWARF: an inlined function whose origin is itself, more nested blocks than are read,
+ * another inlined function in the innermost block, and a unit that is longer than its section.
  */
 static void test_hostile(void **state)
 {

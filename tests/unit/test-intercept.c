@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * Intercept stubs as a host uses them: which stubs exist, when the tick check runs, arguments and
+ * Use intercept stubs as a host does: which stubs exist, when the tick check runs, arguments and
  * results, fork(), and suspending stubs while the host saves an image of its memory.
  */
 #include <errno.h>
@@ -360,8 +360,8 @@ extern uint32_t arch_intercept_save_bytes __attribute__((weak));
 extern uint32_t arch_intercept_save_sve __attribute__((weak));
 
 /*
- * If @forget_it is set, overwrite the CPU's properties, as if the image came from another CPU.
- * Returns the old value.
+ * If @forget_it is set, overwrite the CPU's properties, as if the process had been restored from an
+ * image made on another CPU. Returns the old value.
  */
 static uint32_t forget_the_cpu(int forget_it)
 {

@@ -181,7 +181,8 @@ static void test_a_rebuilt_read_only_table(void **state)
 }
 
 /*
- * Tables of which one page is writable or which end at an unmapped page: put stubs in and restore.
+ * Put stubs into tables that span two pages, then restore the tables. Only one of the pages is
+ * writable, or the table ends at an unmapped page.
  */
 static void test_tables_across_pages(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Interrupt ticks as a host gets them: how many, in which thread, and when the host's function is
- * called. Ticks stay enabled from one test to the next, so the order of the tests matters.
+ * Test interrupt ticks as a host gets them: how many, in which thread, and when the host's function
+ * is called. Ticks stay enabled from one test to the next, so the order of the tests matters.
  */
 #include "interrupt-fixture.h"
 
@@ -245,7 +245,10 @@ static void no_tick_is_taken_in_the_function(void **state)
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(calls_seen, 1);
 	ticks_seen = 0;
-	/* The ticks raised inside the function are reported at the next safe point. */
+	/*
+	 * Ticks raised while the host's interrupt function runs are reported at the next safe
+	 * point.
+	 */
 	flameprof_interrupt_check();
 	assert_int_equal(calls_seen, 2);
 	assert_true(ticks_seen >= 3);

@@ -150,7 +150,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 		check_in_child(be_told);
 	if (!is_emulated()) {
 		start_often();
-		/* The session's worker thread was made last, so it has a tid of its own. */
+		/* Now the list of threads ends with the session's worker thread. */
 		assert_int_equal(timers_now(&parents_own), 2);
 		for (int i = 0; i < 10; i++)
 			check_in_child(be_told);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * Several virtual machines in one process: disable ticks and check the guarantees, enable them with
- * another period and function, and register threads that have functions of their own.
+ * Run several virtual machines in one process: disable ticks and check the guarantees, enable them
+ * with another period and function, and register threads that have their own function.
  */
 #include "interrupt-fixture.h"
 #include "libprof/sanitizers.h"
@@ -88,7 +88,8 @@ static void stay_inside(void *context, uint32_t ticks)
 	while (!is_ending())
 		pause_ms(1);
 	/*
-	 * No lock of the library is held during the function, so the function can call the library.
+	 * While the host's function runs, the library holds no lock, so the function can call the
+	 * library.
 	 */
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
@@ -165,8 +166,8 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 }
 
 /*
- * Fork inside the host's function while another thread of the parent waits for it. The child has
- * only the thread that is inside.
+ * Fork inside the host's function while another thread of the parent waits for the function's end.
+ * The child has only the thread that is inside.
  */
 static void fork_while_it_ends(void *context, uint32_t ticks)
 {

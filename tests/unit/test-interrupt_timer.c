@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads. */
 /*
- * The timer thread while other threads register and end. It becomes idle if no thread is
- * registered, ends after a while, is never the last thread of a process, and never writes to a
+ * Test the timer thread while other threads register and end. The timer becomes idle if no thread
+ * is registered, ends after a while, is never the last thread of a process, and never writes to a
  * thread that has ended, however that thread ended.
  */
 #include "interrupt-fixture.h"
@@ -277,7 +277,7 @@ static void threads_register_in_their_last_destructor(void **state)
 	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	(void)state;
-	/* At that time sanitizers have already freed their data of the thread. */
+	/* When the last destructor runs, sanitizers have already freed their data of the thread. */
 	if (is_emulated() || UNDER_ASAN || UNDER_TSAN)
 		skip();
 	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);

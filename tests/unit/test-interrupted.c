@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * If two signals, first the sampling signal, interrupt a blocking call, the call must return as
- * without sampling.
+ * If two signals interrupt a blocking call, the sampling signal first, the call must return the
+ * same result as without sampling.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Which function a jitdump has at an address and a time; also damaged and contradicting dumps. */
+/*
+ * Find the function that a jitdump has at an address and a time. Also read damaged dumps and dumps
+ * that contradict themselves.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

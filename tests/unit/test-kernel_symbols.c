@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The kernel's symbols in /proc/kallsyms: which lines are functions, where functions end, and the
- * error if the kernel hides the addresses.
+ * Read the kernel's symbols from /proc/kallsyms: which lines are functions, where functions end,
+ * and the error if the kernel hides the addresses.
  */
 #include <errno.h>
 #include <setjmp.h>

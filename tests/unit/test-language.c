@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table in which a process reports its language functions: where entries lie and how they are
- * found.
+ * Test the table in which a process reports functions of its language runtimes: where entries are
+ * put and how they are found.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -45,7 +45,10 @@ enum column {
 	NIM_MODULE
 };
 
-/* Build a module from @marks and the functions @names, and expect the names of @column. */
+/*
+ * Build a module from the source text @marks and one function for each of `names`. Expect that each
+ * function is shown with the name in @column.
+ */
 static void expect_names(const char *marks, enum column column)
 {
 	struct symbols *symbols = symbols_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The environment that flamerun gives to a program, and how an error of exec is reported. */
+/* Test the environment that flamerun gives to a program, and how an error of exec is reported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Positions of boxes, merging of narrow boxes, cutting of deep stacks, and the limit on the number
- * of boxes.
+ * Test the positions of boxes, how narrow boxes are merged and deep stacks are cut, and the limit
+ * on the number of boxes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

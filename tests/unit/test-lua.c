@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Lua's stacks in made-up memory, laid out as Lua 5.4 and 5.5 lay them out, and walks over made-up
- * native frames: which activation (C frame) of luaV_execute() runs which functions. FRESH marks a
- * call with which an activation begins.
+ * Walk over made-up native frames and Lua's stacks in made-up memory, laid out as Lua 5.4 and 5.5
+ * lay them out. Test which activation (C frame) of luaV_execute() runs which functions. FRESH marks
+ * a call with which an activation begins.
  *
  * main       inner ─▶ outer, FRESH ─▶ script, FRESH ─▶ base
  * coroutine  body ─▶ C ─▶ left by a yield, FRESH ─▶ base
@@ -355,8 +355,8 @@ static void test_at_both_ends(void **state)
 	assert_string_equal(walk(fixture, "ffefefe"), "f f e f outer:10:0 e f " SCRIPT " e");
 	assert_true(fixture->runs.is_whole);
 	/*
-	 * There are more Lua calls that begin an activation than activations, or fewer by more than
-	 * one.
+	 * Refuse a stack if more Lua calls begin an activation (C frame of luaV_execute()) than
+	 * there are activations, or if there are at least two more activations than such calls.
 	 */
 	assert_string_equal(walk(fixture, "fe"), "f e");
 	assert_false(fixture->runs.is_whole);
@@ -416,9 +416,7 @@ static void test_one_state_in_another(void **state)
 	assert_true(fixture->runs.is_whole);
 }
 
-/*
- * The native frame of the coroutine's outermost activation contains only the main state's address.
- */
+/* The coroutine's outermost C frame of luaV_execute() contains only the main state's address. */
 static void test_a_state_that_is_another_one(void **state)
 {
 	struct fixture *fixture = *state;

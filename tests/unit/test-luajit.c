@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * LuaJIT's stacks in made-up memory, and walks over made-up native frames: which activation (C
+ * Walk over made-up native frames and LuaJIT's stacks in made-up memory. Test which activation (C
  * frame) of the interpreter runs which functions.
  *
  * main       script ◀─call─ outer ◀─native─ inner ◀─call─ inner
@@ -82,7 +82,7 @@ struct fixture {
 	/* base of each state's innermost function */
 	uint64_t *top[STATES];
 	uintptr_t saved_pc;    /* in the interpreter's frames */
-	/* the innermost native frame is compiled code */
+	/* Set if the innermost native frame is compiled code. */
 	int is_generated;
 	/* interpreter frames that run no function */
 	int ends[NATIVE_MAX];
@@ -128,7 +128,7 @@ static void put_function(struct image *image, int number, const char *called)
 	put(proto, PROTO_SOURCE, image->source);
 	put(proto, PROTO_LOCALS, image->locals[number]);
 	/*
-	 * The variables before the called function's belong to a loop. All live in the whole
+	 * Variables of a loop precede the called function's variable. All of them live in the whole
 	 * function.
 	 */
 	memcpy(image->locals[number], "\1\0\10\1\0\10\1\0\10", 9);
@@ -386,21 +386,24 @@ static void test_the_interpreter_runs(void **state)
 	/* The interpreter is about to call the function. */
 	memcpy(code, links, sizeof(links));
 	assert_string_equal(walk(fixture, "efef"), "function:20:25 " REST);
-	/* The interpreter is about to call a C function, or has called it. */
+	/*
+	 * If the interpreter is about to call a C function or has just called one, no Lua function
+	 * is shown.
+	 */
 	memcpy(code, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code, 0x90, sizeof(links));
 	memcpy(code - 4, call_c, sizeof(call_c));
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	memset(code - 4, 0x90, sizeof(call_c));
-	/* At a return the register already holds the caller's instruction. */
+	/* While a function returns, the register already holds the caller's instruction. */
 	fixture->registers.r[ARCH_LUAJIT_BASE] = (uintptr_t)(fixture->top[MAIN] - CALLED_SLOT - 2);
 	fixture->registers.r[ARCH_LUAJIT_PC] = pc_of(fixture, OUTER_, 5);
 	assert_string_equal(walk(fixture, "efef"), "e f e f");
 	assert_false(fixture->runs.is_whole);
 }
 
-/* The innermost interpreter frame runs no function yet, or no longer. */
+/* The innermost interpreter frame runs no function yet or no function any more. */
 static void test_at_both_ends(void **state)
 {
 	struct fixture *fixture = *state;
@@ -413,7 +416,7 @@ static void test_at_both_ends(void **state)
 	fixture->runtime.objects[LUAJIT_BEGUN + 1] = entry + 64;
 	assert_string_equal(walk(fixture, "efefef"), "e f " INNER " " CALLER " " REST);
 	assert_true(fixture->runs.is_whole);
-	/* The base to which the interpreter will return is in a register first. */
+	/* While the interpreter returns, its caller's base is at first only in a register. */
 	put_runs(fixture, RUNS_C);
 	fixture->runtime.objects[LUAJIT_LEFT] = entry;
 	fixture->runtime.objects[LUAJIT_LEFT + 1] = entry + 64;
@@ -485,8 +488,8 @@ static int was_read(const struct runtime_reader *reader, uintptr_t address)
 
 /*
  * Compiled code spills registers above the interpreter's frame. This area is searched for the frame
- * only if nothing is known of the thread or if another state is current; otherwise the state leads
- * to the frame.
+ * only in the first walk of a thread and after the thread has switched to another Lua state. In
+ * other walks the known state leads to the frame.
  */
 static void test_what_is_spilled(void **state)
 {

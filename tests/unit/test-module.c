@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * From which file, and from which of its tables, the names of a module come: stripped files with a
- * debug link, build-id folders, compressed symbols, files that are not the ones that ran, and
- * invalid paths.
+ * Test from which file, and from which of its tables, the names of a module are read: stripped
+ * files with a debug link, build-id folders, compressed symbols, files that are not the ones that
+ * ran, and invalid paths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -273,8 +273,8 @@ static void test_held(void **state)
 }
 
 /*
- * A file that its process still maps is used if it may be opened, which root may do, but not in
- * every container.
+ * A file that was replaced but is still mapped is read through /proc/PID/map_files if this is
+ * permitted. Root is permitted, but not in every container.
  */
 static void test_still_mapped(void **state)
 {
@@ -423,7 +423,7 @@ static pid_t start_in_root(void)
 		char line[64];
 		unsigned uid = getuid();
 
-		/* End with the test, also if an assertion fails. */
+		/* The child ends when the test ends, also if an assertion fails. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 
 		snprintf(line, sizeof(line), "0 %u 1", uid);

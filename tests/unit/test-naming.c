@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Names that programs report for code, marks and frames, and the limits on their number. */
+/*
+ * Test the names that programs report for code, marks and frames, and the limits on their number.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -208,7 +210,9 @@ static void test_ceilings(void **state)
 	struct fixture *fixture = *state;
 	struct flameprof_profile *profile = fixture->profile;
 
-	/* Room for the name with its NUL and the NUL of the empty file name, less one byte. */
+	/*
+	 * The name, its NUL and the NUL of the empty file name need 10 bytes. Leave one byte less.
+	 */
 	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct names_code) - 9;
 	assert_int_equal(add_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));

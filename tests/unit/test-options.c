@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The table of options, its parser, and the help text made from it. */
+/* Test the table of options, its parser, and the help text made from the table. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

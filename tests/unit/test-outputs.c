@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Output files in a temporary folder: checks before the run, replacement, links, modes, and
- * leftovers.
+ * Test output files in a temporary folder: checks before the run, replacement, links, modes, and
+ * files that are left over.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -19,7 +19,9 @@
 
 #define LITTLE_BYTES (256u << 10)
 
-/* bytes; more than the test's stack limit, less than OWN_STACK_BYTES */
+/*
+ * bytes of stack that a function uses; more than the test's stack limit, less than OWN_STACK_BYTES
+ */
 #define TAKEN_BYTES (4u << 20)
 
 static volatile sig_atomic_t caught_by;

@@ -159,8 +159,8 @@ static void each_thread_has_its_whole_time(void **state)
 	}
 	assert_in_range(waits_for(profile, "[read: pipe]", 4), SPAN_MS - 1, span_ms);
 	/*
-	 * When a thread is observed, all its time since the previous observation counts for its
-	 * state at this one.
+	 * When a thread is observed, the whole time since its previous observation counts as time
+	 * in its present state.
 	 */
 	assert_in_range(waits_for(profile, "[clock_nanosleep]", 4), SPAN_MS * 3 / 4, span_ms);
 	assert_int_equal(flameprof_diagnostics(&counts), 0);

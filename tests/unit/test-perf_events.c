@@ -28,8 +28,8 @@ static unsigned descriptors_room(void)
 }
 
 /*
- * The kernel may block a thread that enlarges the table, so the table is large enough before the
- * first event. The limit on descriptors must not change.
+ * The kernel may block a thread that enlarges its process's table of descriptors, so the table must
+ * be large enough before the first event. The limit on descriptors must not change.
  */
 static void test_descriptors_have_room(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Perl's stacks in made-up memory, laid out for each release of perl_layouts.inc, and walks over
- * made-up native frames. Each activation (C frame) of Perl_runops_standard() gets the Perl
- * functions that it runs.
+ * Walk over made-up native frames and Perl's stacks in made-up memory, laid out for each release of
+ * perl_layouts.inc. Each activation (C frame) of Perl_runops_standard() gets the Perl functions
+ * that it runs.
  *
  * MAIN  [block] [main::outer] [loop] [main::inner]      SORT  [main::by]
  */
@@ -209,7 +209,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Give each Perl frame a word, whose name is the frame's text. */
+/* Return an encoded frame that is later shown as this Perl frame's text. */
 static uint64_t word_of(struct runtime_walk *runs, struct runtime_frame *frame)
 {
 	struct fixture *fixture = runs->context;
@@ -290,8 +290,8 @@ static void test_one_that_goes_on(void **state)
 	assert_string_equal(walk(fixture, "rdrcfrs"), INNER " r d r c f " OUTER " " SCRIPT " r s");
 	assert_true(fixture->runs.is_whole);
 	/*
-	 * The C function of the instruction may also lie between the two frames of
-	 * Perl_runops_standard(). Check a program, then a thread.
+	 * The C function that executes the current instruction may also lie between the two frames
+	 * of Perl_runops_standard(). Check a program, then a thread.
 	 */
 	assert_string_equal(
 		walk(fixture, "rdercfrs"), INNER " r d e r c f " OUTER " " SCRIPT " r s");
@@ -324,15 +324,15 @@ static void test_sort(void **state)
 	enter_sort(fixture);
 	assert_string_equal(walk(fixture, "rffrs"),
 		"main::by(x.pl:12):40 r f f main::inner(x.pl:11):20 " OUTER " " SCRIPT " r s");
-	/* A comparison function written in C has no frame of Perl_runops_standard(). */
+	/* A comparison function of sort() written in C has no frame of Perl_runops_standard(). */
 	fixture->image->code[2].flags = CODE_NATIVE;
 	assert_string_equal(
 		walk(fixture, "ffrs"), "f f main::inner(x.pl:11):40 " OUTER " " SCRIPT " r s");
 	fixture->image->code[2].flags = 0;
-	/* Between two calls of the comparison function no Perl function is shown for it. */
+	/* Between two calls of the comparison function no Perl function is shown for sort(). */
 	put(fixture->image->interpreter, 8, NULL);
 	assert_string_equal(walk(fixture, "ffrs"), "f f " INNER " " OUTER " " SCRIPT " r s");
-	/* A comparison block is not shown as a function. */
+	/* A block passed to sort() is not shown as a function. */
 	put(fixture->image->interpreter, 8, &fixture->image->current);
 	context_of(fixture, 1, 0)->type = TYPE_NULL;
 	assert_string_equal(walk(fixture, "rffrs"), "r f f " INNER " " OUTER " " SCRIPT " r s");
@@ -350,12 +350,12 @@ static void test_the_topmost(void **state)
 	context_of(fixture, 0, 3)->function = 0;
 	assert_string_equal(walk(fixture, "frs"), "f main::outer(x.pl:10):40 " SCRIPT " r s");
 	/*
-	 * The frame of Perl_runops_standard() that call_sv() made is still there, but runs no
-	 * function.
+	 * The C frame of Perl_runops_standard() that call_sv() made still exists, but the topmost
+	 * context has no function.
 	 */
 	put_call(fixture, 0, 3, 1, 0)->function = 0;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
-	/* The frame of Perl_runops_standard() also stays when the context has been popped. */
+	/* The frame of Perl_runops_standard() also exists after the context has been popped. */
 	fixture->image->main.last = 2;
 	assert_string_equal(walk(fixture, "rcfrs"), "r c f main::outer(x.pl:10):40 " SCRIPT " r s");
 	/* A function that has just begun has no line, shown as 0. */

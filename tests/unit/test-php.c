@@ -374,7 +374,10 @@ static void goes_to_who_resumed_a_fiber(struct fixture *fixture)
 	/* The main program has no resumer. */
 	at.pc = 0x5010;
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);
-	/* During a switch the globals do not yet hold all of the new fiber, so the walk ends. */
+	/*
+	 * During a switch the globals do not yet describe the new fiber completely, so the walk
+	 * ends.
+	 */
 	stack = (struct runtime_stack){0};
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &switching), 0);
 	assert_int_equal(runtime_php.step(&fixture->runtime, &reader, &stack, &at), 0);

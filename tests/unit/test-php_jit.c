@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Facts that the reader derives from code of opcache's JIT compiler: the bytes pushed at each
- * instruction of a trace's exit, the code buffer's position, and constants that functions return.
+ * Derive facts from the code of opcache's JIT compiler: the bytes pushed at each instruction of a
+ * trace's exit, the code buffer's position, and constants that functions return.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -107,7 +107,10 @@ static void the_buffer_is_what_mprotect_is_given(void **state)
 	assert_int_equal(start, 0x1000 + 24 - 0x10);
 }
 
-/* The second call in zend_jit_blacklist_function() leads to the code buffer's variables. */
+/*
+ * The function that zend_jit_blacklist_function() calls second contains the addresses of the
+ * variables that describe the code buffer.
+ */
 static void the_buffer_is_found_by_who_asks_for_it(void **state)
 {
 	static uintptr_t variables[2] = {0x300000, 0x40000000};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Choose one attempt per profile from the answers of several servers. Damaged rows are refused. */
+/*
+ * Several attempts to store one profile may be on several servers. Choose one attempt per profile.
+ * Refuse damaged rows.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,8 +62,8 @@ static int take(uint32_t server)
 }
 
 /*
- * The attempt that was committed first is chosen. If times are equal, the first server's is chosen,
- * then the lowest.
+ * The attempt that was committed first is chosen. If times are equal, the attempt of the first
+ * server is chosen, then the one with the lowest number.
  */
 static void the_first_committed_counts(void **unused)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Names of functions of virtual machines: join a name with its file and line, and split it again.
+ * Join the name of a virtual machine's function with its file and line, and split the result again.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -191,7 +191,8 @@ static void handlers_left_alone_have_a_name(void **state)
 }
 
 /*
- * Waits have sample values of their own and no count. Their leaves are functions without a mapping.
+ * Times of waits are written as separate sample values and add nothing to the CPU time. The leaf of
+ * a wait is a function without a mapping.
  */
 static void elapsed_time_has_waits_beside_it(void **state)
 {
@@ -233,7 +234,8 @@ static void elapsed_time_has_waits_beside_it(void **state)
 }
 
 /*
- * The time of virtual machines has a sample value of its own. Their functions have files and lines.
+ * CPU time that virtual machines report is a separate sample value. Functions of virtual machines
+ * have files and lines.
  */
 static void machines_have_time_and_files(void **state)
 {

@@ -18,7 +18,8 @@ enum { NONE, SAMPLES, COUNT, CPU, NS, SPACE, BYTES, OUTER, INNER, MANGLED, FILE_
 	TID, COLD, TITLE, MARK, GENERATED, COMPILED };
 
 /*
- * Write a message as field @field; the values are those of its fields 1, 2, ... Zeros are omitted.
+ * Write a message as field @field. The other arguments are the values of the message's fields 1, 2,
+ * ... Fields with the value 0 are omitted.
  */
 #define PUT(field, ...)                                                                            \
 	put_message(field, (const uint64_t[]){__VA_ARGS__},                                        \

@@ -361,7 +361,10 @@ static uint64_t weight_of_kind(const struct calltree *tree, const char *module)
 	return weight;
 }
 
-/* Waits are read back equal: as numbers of periods, and as times if there is no period. */
+/*
+ * Waits that are written and read again are equal. With a period they are written as numbers of
+ * periods, otherwise as times.
+ */
 static void test_waits_come_back(void **state)
 {
 	static const char all[] =

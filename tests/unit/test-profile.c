@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A profile of several processes: to which process's module a frame belongs, which stack is a
- * thread's last, and which facts are kept of samples beyond the limit on sample times. test-store.c
- * tests profiles of one process.
+ * Test a profile of several processes: to which process's module a frame belongs, which stack is
+ * the last one of a thread, and what is kept of samples if the limit on sample times is reached.
+ * test-store.c tests profiles of one process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static const struct calltree_frame *frame_of(const struct calltree *tree, uint32
 }
 
 /*
- * Equal frame words of two processes are two locations; each is named from its own process's
+ * Equal encoded frames of two processes are two locations. Each is named from its own process's
  * module.
  */
 static void images_keep_their_frames(void **state)
@@ -69,7 +69,7 @@ static void images_keep_their_frames(void **state)
 		add(p, second, (struct wire_sample){.thread = 1, .weight = 2},
 			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
 		/*
-		 * Add a frame word that equals the second image's root except for the bit
+		 * Add a frame that equals the second image's root frame except for the bit
 		 * WIRE_FRAME_BY_FP.
 		 */
 		add(p, first, (struct wire_sample){.thread = 1, .weight = 4},
@@ -195,7 +195,9 @@ static void the_last_stack_may_be_without_weight(void **state)
 	assert_int_equal(p->sample_count, 1);
 	add(p, image, off, NULL, 0);
 	add(p, image, credit, NULL, 0);
-	/* The stack of a credit sample must not become the thread's last stack. */
+	/*
+	 * The stack of credit (CPU time without a sample) must not become the thread's last stack.
+	 */
 	add(p, image, credit, FRAMES(WIRE_FRAME_UNSAMPLED));
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->stack_count, 4);
@@ -212,8 +214,8 @@ static void the_last_stack_may_be_without_weight(void **state)
 }
 
 /*
- * A thread used its credit (CPU time found at its end) after its last sample, so the credit gets
- * this sample's time.
+ * A thread used CPU time after its last sample. This time, found at the thread's end (credit), gets
+ * the time of the last sample.
  */
 static void credit_has_the_last_stacks_time(void **state)
 {
@@ -226,7 +228,7 @@ static void credit_has_the_last_stacks_time(void **state)
 	add(p, image, sample, FRAMES(2, 1));
 	credit.thread = 1;
 	add(p, image, credit, NULL, 0);
-	/* The credit of a thread without samples keeps its own time. */
+	/* Thread 2 has no samples, so its credit keeps its own time. */
 	credit.thread = 2;
 	add(p, image, credit, NULL, 0);
 	assert_int_equal(p->sample_count, 3);
@@ -237,8 +239,8 @@ static void credit_has_the_last_stacks_time(void **state)
 }
 
 /*
- * If a thread's credit is longer than two timer ticks of the kernel, it cannot all belong to the
- * last stack.
+ * A thread's CPU time for which no sample was taken is added as a credit. If the credit is longer
+ * than two timer ticks of the kernel, it cannot all belong to the thread's last stack.
  */
 static void much_credit_has_no_stack(void **state)
 {

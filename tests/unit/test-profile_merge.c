@@ -84,8 +84,8 @@ static void equal_stacks_become_one(void **state)
 
 	(void)state;
 	/*
-	 * Two modules have each other's numbers in the two profiles. The third module's number is
-	 * free in the first profile.
+	 * The two profiles number the first two modules in opposite order. The number of the third
+	 * module is free in the first profile.
 	 */
 	add_module(a, 1, 0x10000, 1, "/bin/a");
 	add_module(a, 2, 0x20000, 2, "/lib/b");

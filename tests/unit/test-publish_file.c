@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that have this process's pid in their name: obstacles, leftovers of earlier processes, and
- * write errors.
+ * Make files that have this process's pid in their name, despite obstacles, files of earlier
+ * processes, and write errors.
  */
 #include <errno.h>
 #include <fcntl.h>

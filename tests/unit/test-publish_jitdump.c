@@ -268,8 +268,8 @@ static void test_code_of_the_host(void **state)
 	assert_int_equal(
 		flameprof_code_add(host.code, sizeof(host.code), "host's", host.frames), 0);
 	/*
-	 * Other code begins directly behind, so a search table would make the pieces overlap: none
-	 * is written.
+	 * Other code begins directly behind this code. A search table behind this code would
+	 * overlap the other code, so none is written.
 	 */
 	assert_int_equal(flameprof_code_add(host.behind, 16, "behind", NULL), 0);
 	assert_int_equal(flameprof_code_remove(host.code), 0);

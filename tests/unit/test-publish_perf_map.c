@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of perf's map: names with special characters, the host's code, and memory that perf
+ * Write lines of perf's map: names with special characters, the host's code, and memory that perf
  * ignores.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Barriers complete in order, or time out, or are cancelled by a stop. */
+/* A flush waits at a barrier. Barriers complete in order, time out, or are cancelled by a stop. */
 #include "tests/unit/aggregate-fixture.h"
 
 #include <errno.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Files of a node's ranks: write and read them, copy ranks byte by byte, refuse other files. */
+/*
+ * Test the file of a node (computer) with its MPI ranks: write and read it, copy ranks byte by
+ * byte, refuse other files.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +19,10 @@
 
 static const struct ranks_file_head head = {"7.0", "n1", "./heat 100", 5000000, 4};
 
-/* Make a tree: main calls MPI_Send, which waits, and work, which calls itself. */
+/*
+ * Make a tree with the root main. main calls MPI_Send, which waits. main also calls work, which
+ * calls itself.
+ */
 static struct calltree *tree_of(const uint64_t self[4])
 {
 	static const struct {
@@ -213,8 +219,9 @@ static void damage_is_refused(void **state)
 }
 
 /*
- * MPI's interface functions that tail-call are recognized. The wait of a library's own thread does
- * not count as a wait in MPI.
+ * An MPI function that tail-called into its library has no frame, so any frame of MPI's library
+ * counts as MPI. A wait in a thread that the library started itself does not count as a wait in
+ * MPI.
  */
 static void a_library_of_mpi_is_inside(void **state)
 {

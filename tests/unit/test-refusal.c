@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The message that explains why a process may not be traced. The test supplies the facts, because
- * it cannot have all these kernels, users and security modules.
+ * Test the message that explains why a process may not be traced. The test supplies the facts,
+ * because it cannot have all these kernels, users and security modules.
  */
 #include "cli/outside/refusal.h"
 

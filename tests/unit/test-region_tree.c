@@ -152,7 +152,10 @@ static void test_at_random(void **state)
 	}
 }
 
-/* Refuse a region that covers regions of many leaves or that crosses the edge of one. */
+/*
+ * Refuse a region that covers the regions of many leaves of the tree. Refuse a region that overlaps
+ * a part of another region.
+ */
 static void test_overlaps(void **state)
 {
 	struct region wide = {.start = BASE - 5, .bytes = PLACES * STEP};

@@ -294,8 +294,8 @@ static void *number_on(void *argument)
 }
 
 /*
- * The data found for an address must be of one stub: if the code-space address differs, so does the
- * payload.
+ * All data found for an address must belong to one stub: the code-space address and the payload
+ * change together.
  */
 static void test_stubs_are_never_mixed(void **state)
 {

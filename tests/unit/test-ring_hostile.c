@@ -19,7 +19,7 @@
 #define BLOCKS	    64u
 #define GUARD_BYTES ((size_t)64 << 20)
 /*
- * Minimum numbers of rounds and of overwritten words. Each side continues until both minimums are
+ * Minimum numbers of rounds and of overwritten words. The test continues until both minimums are
  * reached.
  */
 #define ROUNDS	    20000u

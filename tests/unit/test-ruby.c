@@ -303,8 +303,8 @@ static int tear_down(void **state)
 }
 
 /*
- * Walk over @activations C frames of the evaluator, the first at @sp; each has called the native
- * frames `callee` and `leaf`. Returns the number of frames found.
+ * Walk a stack that has @activations C frames of Ruby's evaluator, the first at @sp. Each of these
+ * has called `callee`, which called `leaf`. Returns the number of frames found.
  */
 static unsigned tell_at(
 	struct fixture *fixture, struct runtime_thread thread, uintptr_t sp, unsigned activations)
@@ -398,14 +398,14 @@ static void test_places_of_what_runs_them(void **state)
 	assert_true(wire_frame_is_language(fixture->frames[2]));
 	assert_int_equal(fixture->frames[3], generated);
 	/*
-	 * Of two frames of Ruby's module only the one that the evaluator called stands next to the
-	 * evaluator.
+	 * Of two frames of Ruby's module, only the one that the evaluator called is moved outside
+	 * the Ruby functions, next to the evaluator's frame.
 	 */
 	fixture->callee = fixture->leaf = WIRE_FRAME(MODULE, 2);
 	assert_whole(fixture, tell(fixture));
 	assert_int_equal(fixture->frames[0], WIRE_FRAME(MODULE, 2));
 	assert_true(wire_frame_is_language(fixture->frames[1]));
-	/* A frame of another module stays inside of the Ruby functions. */
+	/* Frames of other modules are shown inside the Ruby functions, as their callees. */
 	fixture->leaf = WIRE_FRAME(1, 1);
 	fixture->callee = WIRE_FRAME(1, 2);
 	assert_whole(fixture, tell(fixture));
@@ -429,10 +429,7 @@ static void test_from_outside(void **state)
 	assert_whole(fixture, tell_at(fixture, (struct runtime_thread){.tid = TID + 1}, 2048, 2));
 }
 
-/*
- * Returns whether @address was read together with other addresses. Windows of such reads are
- * smaller.
- */
+/* Returns whether @address was read together with other addresses, which uses smaller windows. */
 static int was_expected(const struct runtime_reader *reader, const void *address)
 {
 	const struct runtime_window *window = reader->room->windows;
@@ -448,9 +445,9 @@ static int was_expected(const struct runtime_reader *reader, const void *address
 }
 
 /*
- * From an earlier walk the cache knows the body of a frame's code and the definition of its method,
- * and reads them together with the pointers to them. The frame must show what the pointers lead to
- * now.
+ * The cache remembers to which code and method definition a frame's pointers led in an earlier
+ * walk, and reads these together with the pointers. If the pointers have changed, the frame must
+ * show what they lead to now.
  */
 static void test_what_a_frame_leads_to(void **state)
 {
@@ -602,7 +599,7 @@ static void test_no_code(void **state)
 	assert_refused(fixture);
 }
 
-/* Frames that end behind the mapped memory or begin before their stack. */
+/* Refuse frames that end behind the mapped memory and frames that begin before their stack. */
 static void test_cut_short(void **state)
 {
 	struct fixture *fixture = *state;
@@ -737,7 +734,7 @@ static void test_files(void **state)
 	assert_int_equal(tell(fixture), 10);
 	assert_int_equal(strlen(fixture->files[0]), RUNTIME_FILE_BYTES - 1);
 	assert_string_equal(fixture->files[0] + RUNTIME_FILE_BYTES - 10, "/a.rb:12)");
-	/* A file name without a folder, and a text that is cut short. */
+	/* Show a file name without a folder, and a text that is cut short. */
 	((uintptr_t *)&fixture->image->path)[3] = (uintptr_t) "(eval at b:1)";
 	((uintptr_t *)&fixture->image->path)[2] = strlen("(eval at b:1)");
 	assert_int_equal(tell(fixture), 10);

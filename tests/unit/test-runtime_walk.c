@@ -278,9 +278,7 @@ static void test_circles(void **state)
 	 */
 	put(image->interpreter, fixture->at->interpreter_next, image->interpreter);
 	assert_int_equal(tell(fixture, SELF + 1, 0), 8);
-	/*
-	 * The evaluator's C frame names itself as the previous one, which the walk has not reached.
-	 */
+	/* Make the list of cframes and the list of frames circular. */
 	put(image->cframe, fixture->at->cframe_previous, image->cframe);
 	put(image->interpreter, fixture->at->interpreter_next, NULL);
 	put(image->frame[1], fixture->at->previous, image->frame[0]);
@@ -333,8 +331,8 @@ static void test_where_the_set_up_ends(void **state)
 	end = find_setup_end(&reader, entry);
 	assert_true(end > entry && end - entry < RUNTIME_SETUP_MAX);
 	/*
-	 * If there is no such jump or if reads fail, the setup code counts as RUNTIME_SETUP_MAX
-	 * bytes long.
+	 * If the code contains no jump to an address from a table or if reads fail, the setup code
+	 * counts as RUNTIME_SETUP_MAX bytes long.
 	 */
 	memset(fixture->image->runtime, 0x90, sizeof(fixture->image->runtime));
 	entry = (uintptr_t)fixture->image->runtime;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The table of samples: its order, its length of a tick, and its columns. */
+/* Test the table of samples: its order, the length of its ticks, and its columns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The positions of the parts of a picture, for various options. */
+/* Test the positions of the parts of a picture, for various options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Changes of functions' weights between old and new runs of a program, computed from counts of
- * samples and compared with the results of R's limma 3.54.
+ * Compute how functions' weights changed between old and new runs of a program, from counts of
+ * samples, and compare the results with those of R's limma 3.54.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,7 +18,10 @@
 #define OLD_RUNS  4
 #define FUNCTIONS 7
 
-/* The second function grows, the fifth disappears, and the last has too few samples. */
+/*
+ * Each row is a function, each column a run. The second function grows, the fifth disappears, and
+ * the last has too few samples.
+ */
 static const double grown[FUNCTIONS * RUNS] = {
 	210, 195, 204, 221, 190, 201, 188, 207, /**/
 	48, 55, 61, 40, 90, 84, 97, 101,	/**/
@@ -137,7 +140,10 @@ static void what_doubles_moves_nothing_else(void **state)
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(1.5)) < 0.01);
 }
 
-/* If most functions changed between the sides, factors are computed only within each side. */
+/*
+ * If most functions exist in only one of the two compared sets of runs, the factors of each set are
+ * computed without the other set.
+ */
 static void what_most_lacks_is_no_measure(void **state)
 {
 	double at[7 * 6], log_factors[6];
@@ -287,8 +293,8 @@ static void a_short_run_knows_little(void **state)
 }
 
 /*
- * For a function that only some runs have, a bound computed from logarithms alone would allow any
- * change.
+ * If only some runs have a function, the bound for its change must not be computed from logarithms
+ * alone, because that bound would allow any change.
  */
 static void what_some_runs_have_moved_by_what_it_has(void **state)
 {

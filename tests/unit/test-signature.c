@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Signatures of random function types. Each function is called through a stub that is made with
- * FLAMEPROF_SIGNATURE() of its type, and must get the same arguments as in a direct call.
+ * Test signatures of random function types. Each function is called through a stub that is made
+ * with FLAMEPROF_SIGNATURE() of its type, and must get the same arguments as in a direct call.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values that the environment variable FLAMERUN_SNAPSHOT may have, and the messages about other
- * values.
+ * Test the values that the environment variable FLAMERUN_SNAPSHOT may have, and the messages about
+ * other values.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The variation between runs, compared with sums computed by hand. */
+/* Compute the variation between runs and compare it with sums computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
-/* The start of a session: options and their ranges, limits on memory, and allocations that fail. */
+/* Start sessions: options and their ranges, limits on memory, and allocations that fail. */
 #include "session-fixture.h"
 
 #include "libprof/profile/lookup.h"
@@ -72,8 +72,8 @@ static void what_is_unknown_is_refused(void **state)
 }
 
 /*
- * Use CPU time at @depth nested calls. First empty the ring, which the samples of the way down may
- * fill.
+ * Call itself @depth times, then use CPU time. The samples taken on the way down may fill the ring,
+ * so empty the ring first.
  */
 static __attribute__((noinline)) void descend(unsigned depth)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, threads. */
 /*
- * The end of a session: by flameprof_stop(), at its time limit, and while flushes wait; then a new
- * start.
+ * End sessions: by flameprof_stop(), at the time limit, and while flushes wait. Then start again.
  */
 #include "session-fixture.h"
 
@@ -153,8 +152,8 @@ static void starts_again_a_hundred_times(void **state)
 		truth = delivered();
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
 		/*
-		 * Nothing of an earlier session may be counted. Some samples may be dropped because
-		 * rings were full.
+		 * The profile may contain no samples of an earlier session. Samples dropped because
+		 * rings were full are counted as dropped.
 		 */
 		counts = diagnostics();
 		assert_int_equal(info_of(profile).weight, counts.recorded_weight);
@@ -166,7 +165,7 @@ static void starts_again_a_hundred_times(void **state)
 
 /*
  * The kernel checks CPU timers only at its timer tick, so all CPU time of a shorter session is
- * credited at the session's end.
+ * added to the profile at the session's end.
  */
 static void what_is_due_at_the_end_is_credited(void **state)
 {
@@ -201,8 +200,8 @@ static void host_handler(int number)
 }
 
 /*
- * Send a timer expiry to this thread as the kernel does, for the claim @generation of the thread's
- * table entry.
+ * Send a timer expiry to this thread as the kernel does. @generation counts the claims of the
+ * thread's table entry.
  */
 static void send_expiry(const struct sampler_thread *thread, uint32_t generation)
 {
@@ -239,8 +238,8 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	assert_int_equal(delivered(), before + 1);
 	stop_weight();
 	/*
-	 * There is no session and no other handler. If our handler were gone too, the signal would
-	 * kill the program.
+	 * There is no session and no other handler. If the library's handler were gone too, the
+	 * signal would kill the program.
 	 */
 	send_expiry(thread, thread->generation);
 }

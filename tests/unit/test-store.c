@@ -187,8 +187,8 @@ static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
 	assert_int_equal(stack_at(p, 3).thread, 1);
 	assert_int_equal(stack_at(p, 3).frames, 0);
 	/*
-	 * A stack of credit does not become the last stack: more credit goes to the stack before
-	 * it.
+	 * The stack of credit (CPU time without a sample) does not become the thread's last stack.
+	 * More credit goes to the stack before it.
 	 */
 	batch_begin(&maker, 10, "worker");
 	batch_add(&maker, 1, 1, NULL, 0)->kind = WIRE_KIND_CREDIT;
@@ -246,7 +246,7 @@ static void deepest_stacks_and_zero_addresses_are_stacks(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Records later than the boundary stay in the ring, and so do those of another image. */
+/* Records later than the boundary time and records of another process image stay in the ring. */
 static void a_boundary_is_exact(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);

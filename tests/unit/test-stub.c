@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized, emulated. */
 /*
- * Stubs as their callers use them: arguments and results of every class pass through call stubs and
+ * Use stubs as their callers do: arguments and results of every class pass through call stubs and
  * bind stubs, payload and name can be looked up, and the memory of freed stubs is reused.
  */
 #include <complex.h>
@@ -385,8 +385,8 @@ static void test_bound_variable_arguments(void **state)
 	double (*sum_variable)(int, ...);
 
 	/*
-	 * The stub inserts the payload as first argument; its low half is the count of the
-	 * function.
+	 * The stub inserts the payload as first argument of sum_of(). The lower half of the payload
+	 * is the number of the arguments that follow.
 	 */
 	(void)state;
 	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_BIND,

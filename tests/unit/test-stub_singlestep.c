@@ -151,7 +151,8 @@ static void check_shape(const struct step_shape *shape)
 	assert_true(step_slow_is_whole(shape));
 	assert_int_equal(step_complaints, 0);
 	/*
-	 * The chain is complete at all instructions except `ret` and the three before rbp is set.
+	 * The chain of frame pointers is complete at all instructions except `ret` and the three
+	 * before rbp is set.
 	 */
 	assert_true(chains >= shape->instructions - 4 + steps_in_target - 2);
 	step_outer_known = 0;

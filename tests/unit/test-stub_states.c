@@ -290,8 +290,8 @@ static void test_every_shape(void **state)
 				 (struct flameprof_signature){.integer_arguments = 3}),
 		9 + 3);
 	/*
-	 * Two arguments are on the stack: the one that the payload pushed out of the last register,
-	 * and the caller's first stack word.
+	 * Two words of arguments are on the stack. Inserting the payload moved the last register
+	 * argument to the first word. The second word is the first one that the caller pushed.
 	 */
 	integers_expected = 8;
 	words_expected = 2;

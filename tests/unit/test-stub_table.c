@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * The hash table of share/examples/lua that maps functions to stubs, compared with a simple list.
+ * Compare the hash table of share/examples/lua, which maps functions to stubs, with a simple list.
  */
 #include "share/examples/lua/stub_table.c"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Student's t distribution and related functions, compared with R 4.2. */
+/* Compare Student's t distribution and related functions with R 4.2. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

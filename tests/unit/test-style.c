@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Styles made from options: defaults, bounds, and names of fonts that must not end their quotes. */
+/*
+ * Make styles from options: defaults, bounds, and font names that must not end the quotes around
+ * them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

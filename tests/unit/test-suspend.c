@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs are suspended (recorded and removed) and made again, as by a host that saves an image of
+ * Suspend stubs (record and remove them) and make them again, as a host does that saves an image of
  * its memory.
  */
 #include <errno.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* Whole pictures: equal trees give equal bytes, and hostile or empty trees give valid pictures. */
+/*
+ * Draw whole pictures: equal trees give equal bytes, and hostile or empty trees give valid
+ * pictures.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

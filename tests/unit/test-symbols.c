@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The registry of modules, the vDSO, and a comparison with libdwfl: at thousands of addresses in
+ * Test the registry of modules and the vDSO. Compare with libdwfl: at thousands of addresses in
  * this test's libraries both must find the same symbol.
  */
 #include <elfutils/libdwfl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * Which symbol an address belongs to: each rule of symtab.h alone, then all rules on random
+ * Test which symbol an address belongs to: each rule of symtab.h alone, then all rules on random
  * symbols, compared with a search through every symbol.
  */
 #include <setjmp.h>

@@ -48,8 +48,8 @@ static const struct {
 	{"setitimer", SYS_setitimer},
 	{"flock", SYS_flock},
 	/*
-	 * These cancellation points contain the call twice, or from glibc 2.41 on pass its number
-	 * to another function.
+	 * These cancellation points contain two system calls. From glibc 2.41 on they pass the
+	 * number to another function.
 	 */
 	{"read", SYS_read},
 	{"write", SYS_write},

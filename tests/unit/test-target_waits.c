@@ -39,7 +39,7 @@ struct fixture {
 	int to_child[2];
 };
 
-/* Sums of the records in the pipe. Waits are listed by the system call at the leaf. */
+/* Sums of the records in the pipe. The first two arrays have the system call as index. */
 struct told {
 	uint64_t by_call[0x10000]; /* weight */
 	uint32_t largest[0x10000]; /* of one record */

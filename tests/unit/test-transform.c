@@ -171,7 +171,10 @@ static void add_word(char *line, const char *word)
 	strcat(line, ";");
 }
 
-/* Compute the stack that @stack becomes. Returns 0 if the stack is dropped. */
+/*
+ * Append to @line the stack into which the transformation @wish turns @stack. Returns 0 if the
+ * stack is dropped.
+ */
 static int expect(char *line, const struct stack *stack, const struct wish *wish)
 {
 	static const char *const threads[THREADS] = {"T0", "T1", "T2", "thread 3"};
@@ -477,7 +480,7 @@ static struct calltree *build_from(const char *const *lines)
 static void test_recursion(void **state)
 {
 	static const char *const cases[][8] = {
-		/* Input stacks, "", expected stacks (which have all of the weight), "". */
+		/* each row: input stacks, "", expected stacks (which have all of the weight), "" */
 		{"maaab", "", "mab"},	/* direct */
 		{"mababc", "", "mabc"}, /* through another */
 		{"mabac", "", "mac"},	/* through b, which is not on the way to c */
@@ -637,8 +640,8 @@ static void test_modules(void **state)
 }
 
 /*
- * Naming puts a frame "sh" above the stacks of all processes called "sh". In a file this frame is
- * an ordinary function.
+ * flamerun puts a frame "sh" above the stacks of all processes called "sh". In a file that is read,
+ * such a frame is an ordinary function.
  */
 static void test_a_process_takes_the_place_of_its_name(void **state)
 {
@@ -667,9 +670,7 @@ static void test_a_process_takes_the_place_of_its_name(void **state)
 			self_of(made, i / 2 ? "sh (1);sh (1/1);main;" : "sh (1);main;"), 3);
 		assert_int_equal(
 			self_of(made, i / 2 ? "sh (2);sh (2/2);main;" : "sh (2);main;"), 1);
-		/*
-		 * weight that belongs to one process, then weight that belongs to no known process
-		 */
+		/* The first weight belongs to one process, the second to no known process. */
 		assert_int_equal(self_of(made, i / 2 ? "sh (2);sh (2/2);sh;" : "sh (2);sh;"), 2);
 		assert_int_equal(self_of(made, "sh;main;"), 1);
 		calltree_free(made);
@@ -689,7 +690,7 @@ static void test_roots_are_not_doubled(void **state)
 
 		node = put(tree, node, "T (1/1)", i % 2 ? CALLTREE_NATIVE : CALLTREE_THREAD, 0);
 		node = put(tree, node, "main", CALLTREE_NATIVE, 1);
-		/* Below another frame the same name is an ordinary frame's. */
+		/* Below another frame a frame with a thread's name is an ordinary frame. */
 		node = put(tree, node, "T (1/1)", CALLTREE_NATIVE, 1);
 		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
 		calltree_sample(tree, &(struct calltree_sample){.node = 3, .weight = 1});
@@ -737,8 +738,8 @@ static void test_other_frames_stay_below_a_root(void **state)
 }
 
 /*
- * Of root frames only the requested kinds stay at the root when stacks are reversed; the same
- * frames elsewhere do not.
+ * When stacks are reversed, only root frames of the requested kinds stay at the root. Equal frames
+ * elsewhere are reversed with the other frames.
  */
 static void test_other_frames_turn_round(void **state)
 {

@@ -207,7 +207,7 @@ struct place {
 };
 
 struct tool {
-	/* prints chains of addresses; the file's name is appended */
+	/* shell command that prints the chains of addresses; the file's name is appended to it */
 	const char *command;
 	bool takes_symbols;  /* for the names of local functions */
 	FILE *output;

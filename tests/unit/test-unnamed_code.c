@@ -55,7 +55,10 @@ static void the_module_with_most_of_them(void **state)
 	assert_string_equal(found.remedy, "a build of a that keeps its symbols would name them");
 }
 
-/* A file that every system has, a file that is gone, and a relative path. */
+/*
+ * Say what would give names to the code of a file that exists, of a file that is gone, and of a
+ * file with a relative path.
+ */
 static void what_would_name_it(void **state)
 {
 	static const struct {

@@ -81,7 +81,7 @@ static void test_nested_trampolines(void **state)
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	registers.r[PC] = text + 4;
-	/* The trampolines must neither use nor change the frame pointer. */
+	/* The walk must not need the frame pointer, so the register holds an invalid address. */
 	registers.r[FP] = 0x1234567;
 	for (unsigned i = 0; i < 3; i++) {
 		/*
@@ -153,7 +153,10 @@ static void test_not_behind_a_frame_pointer(void **state)
 	put_call(NO_MODULE + 0x20);
 	walk_up_to(1);
 	for (unsigned i = 0; i < 2; i++) {
-		/* Generated code is not read. For a module, the row is used, cached or not. */
+		/*
+		 * Only the leaf's code is read, whether the leaf's caller is generated code or code
+		 * of a module.
+		 */
 		stack[3] = i ? text + 0x200 : NO_MODULE + 0x20;
 		code_reads = 0;
 		walk_up_to(1);

@@ -47,7 +47,7 @@ static void test_a_function_that_nothing_called(void **state)
 	for (uint32_t entry = 0x40; entry <= 0x80; entry += 0x40) {
 		registers.r[PC] = text;
 		stack[0] = text + entry;
-		/* the return address if the function had been called */
+		/* This word would be the next return address if a call had made the frame. */
 		stack[1] = text + 0x10;
 		check_end(walk(), 2, WIRE_END_ROOT);
 		check_frame(1, entry);
@@ -226,7 +226,7 @@ static void test_rows_that_need_another_register(void **state)
 	}
 }
 
-/* The steps of the frame in between are undone and then repeated with all registers. */
+/* The walk undoes its steps over the frame in between and repeats them with all registers. */
 static void test_going_back_for_other_registers(void **state)
 {
 	(void)state;
@@ -250,7 +250,7 @@ static void test_going_back_for_other_registers(void **state)
 	check_frame(3, 0xc7);
 }
 
-/* The walk steps over each frame in full only once, even if many frames need it. */
+/* The walk repeats the step over a frame only once, even if many outer frames need this. */
 static void test_many_rows_that_need_another_register(void **state)
 {
 	unsigned count = 20;
@@ -265,7 +265,7 @@ static void test_many_rows_that_need_another_register(void **state)
 		other_stack[2 * i + 1] = text + 8;
 	other_stack[2 * count - 1] = text + 0x48;
 	check_end(walk(), count + 1, WIRE_END_ROOT);
-	/* One read for the return address, one for the pc's rule. */
+	/* Each frame needs one read for its return address and one for the rule of its pc. */
 	assert_true(reads <= 2 * count);
 }
 

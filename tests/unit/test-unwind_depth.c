@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * The offsets of stack pointer and frame pointer that stack_depth.h computes from instructions,
- * compared with the call-frame information of all functions of some libraries.
+ * Compare the offsets of stack pointer and frame pointer that stack_depth.h computes from
+ * instructions with the call-frame information of all functions of some libraries.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -29,8 +29,8 @@ static int load(const void *context, uintptr_t address, uintptr_t *word)
 }
 
 /*
- * Compare both offsets at one instruction of a function. Both count from the stack pointer at the
- * function's entry.
+ * Compare the offset that the code determines with the offset that the call-frame information says,
+ * at one instruction. Both are relative to the stack pointer at the function's entry.
  */
 static void compare(
 	const struct unwind_module *module, const struct depth_search *search, uint32_t offset)
@@ -81,7 +81,7 @@ static void compare_function(const struct unwind_module *module, uintptr_t begin
 		return;
 	for (uint32_t offset = 0; offset < search->bytes; offset++)
 		compare(module, search, offset);
-	/* The state at the entry must be found too. */
+	/* Also search for the stack depth at the entry. Any result is allowed. */
 	(void)stack_depth_find(&text, begin, fde.end, begin, true, &depth);
 }
 

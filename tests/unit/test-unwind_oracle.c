@@ -372,8 +372,8 @@ static void test_same_answer_from_the_cache(void **state)
 	aligned(100, 1, 2, 3, 4, 5, 6, 7);
 	check_walk(6);
 	/*
-	 * Equal frames: raise (two), here, nested (two), aligned. Then follows this function, at
-	 * two different calls.
+	 * The first six frames are equal: raise (two), here, nested (two), aligned. The next frame
+	 * is this function, at two different calls.
 	 */
 	assert_memory_equal(cold.pc, core.pc, 6 * sizeof(*core.pc));
 	assert_int_equal(cold.frames, core.frames);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* The cache of unwind rows: hits, misses, and torn entries, which must be misses. */
+/* Test the cache of unwind rows: hits, misses, and torn entries, which must be misses. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

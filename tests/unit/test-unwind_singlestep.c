@@ -34,8 +34,8 @@ const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
 
 /*
  * Returns whether the pc is in padding that no FDE covers. Since 2.41 glibc executes padding
- * between a check and the code behind it. libunwind guesses there, so the callers must be those of
- * the step before.
+ * between a check and the code behind it. libunwind guesses in padding, so compare the callers with
+ * those found one instruction earlier.
  */
 static bool is_in_padding(const struct oracle_stack *core)
 {
@@ -89,8 +89,8 @@ static int setup(void **state)
 }
 
 /*
- * @explained is the number of steps at which libunwind's walk may be incomplete although the core's
- * is complete.
+ * Check the results of single-stepping. @explained is the number of steps at which libunwind's walk
+ * may be incomplete although the core's walk is complete.
  */
 static void check_steps_but(unsigned long at_least, unsigned long explained)
 {

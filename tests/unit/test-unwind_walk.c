@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
-/* Steps of a walk that need no call-frame information: frame pointers and signal frames. */
+/* Test steps of a walk that need no call-frame information: frame pointers and signal frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,18 +89,18 @@ static void test_records_that_lead_behind_no_call(void **state)
 	stack[9] = text + 0x48;
 	check_end(walk(), 1, WIRE_END_LOST);
 	put_call(stack[5]);
-	/* The return address of the second record need not follow a call. */
+	/* Only the first frame record must have a return address that follows a call. */
 	check_end(walk(), 3, WIRE_END_ROOT);
 	code_end = text;
 	check_end(walk(), 2, WIRE_END_LOST);
 	code_end = NO_MODULE;
 	check_end(walk(), 1, WIRE_END_LOST);
 	code_end = UINTPTR_MAX;
-	/* Go's code has no call-frame information, so it need not have made a call at the pc. */
+	/* Code without call-frame information, as Go's, need not have a call in front of its pc. */
 	registers.r[PC] = text + 0x200;
 	stack[5] = text + 0x300;
 	check_end(walk(), 3, WIRE_END_ROOT);
-	/* Code with call-frame information must have made a call at the pc. */
+	/* Code with call-frame information must have a call in front of its pc. */
 	stack[5] = text + 0x20;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
@@ -158,7 +158,9 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 
 	(void)state;
 	ADD_FDE(0, 0x40, CFI_NOP);
-	/* The frame was interrupted where its CFA is in register 0. */
+	/*
+	 * The frame was interrupted at an instruction at which its CFA is relative to register 0.
+	 */
 	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16);
 	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
 	finish();
@@ -222,7 +224,7 @@ static void test_c_below_go(void **state)
 	registers.r[FP] += 4;
 	check_end(walk(), 2, WIRE_END_LOST);
 	call_from_another_stack(text + 0x300);
-	/* The pc is not at a call, so the register may be in use. */
+	/* The pc is not at a call, so the frame-pointer register may hold data. */
 	registers.r[PC] = text + 0x200;
 	check_end(walk(), 1, WIRE_END_LOST);
 }
@@ -263,7 +265,7 @@ static void test_c_below_erlang(void **state)
 	call_from_generated_code();
 	other_stack[4] = (uintptr_t)(other_stack + 2);
 	check_end(walk(), 2, WIRE_END_LOST);
-	/* The innermost function may use the register for anything. */
+	/* The innermost function may use the frame-pointer register for any data. */
 	call_from_generated_code();
 	registers.r[PC] = NO_MODULE + 0x20;
 	check_end(walk(), 1, WIRE_END_LOST);
@@ -402,11 +404,13 @@ static void test_go_on_its_system_stack(void **state)
 	(void)state;
 	call_on_another_stack();
 	check_switched();
-	/* Another word is an outdated return address of a function with a smaller frame. */
+	/*
+	 * Another word of that stack is an old return address of a function with a smaller frame.
+	 */
 	other_stack[18] = text + 0xd0;
 	put_call_of(text + 0xd0, text + 0x300);
 	check_switched();
-	/* Another word is an outdated return address of the same function, with another frame. */
+	/* Another word is an old return address of the same function, in another frame. */
 	other_stack[17] = text + 0x90;
 	check_switched();
 	/* Calls of another function are ignored. Without a match, the caller is not found. */
@@ -431,7 +435,7 @@ static void test_go_grows_a_stack(void **state)
 	check_frame(4, 0x11f);
 }
 
-/* Go since 1.21: the switching function has its own frame record. */
+/* Since Go 1.21 the function that switches stacks has its own frame record. */
 static void test_go_with_its_own_record(void **state)
 {
 	(void)state;

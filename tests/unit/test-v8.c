@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * The reader of V8's frames on a heap that is laid out by hand: one function, one script, and
- * strings of all kinds. tests/e2e/test_node_truth.py reads the frames of a real node.
+ * Read V8's frames on a heap that is laid out by hand: one function, one script, and strings of all
+ * kinds. tests/e2e/test_node_truth.py reads the frames of a real node.
  */
 #include "libprof/runtime/v8.c"
 #include "libprof/runtime/v8_code.c"
@@ -363,8 +363,8 @@ static void test_the_line_that_is_interpreted(void **state)
 	heap->stack[1] = number(55 + 10); /* behind its end */
 	assert_line(0);
 	/*
-	 * The slots of the innermost frame are outdated. In the handler of a bytecode the registers
-	 * are used instead.
+	 * While the handler of a bytecode runs, the words in the innermost frame are outdated. The
+	 * registers are used instead.
 	 */
 	heap->where.registers = &registers;
 	heap->stack[1] = number(55);
@@ -397,8 +397,8 @@ static uintptr_t make_code(uint32_t kind, uint64_t data, uint64_t table)
 static void test_the_line_in_baseline_code(void **state)
 {
 	/*
-	 * 40 bytes of entry code, then 10 for each bytecode. The bytecodes are at 0, 1, 3 (with a
-	 * prefix), 7, 8 and 9.
+	 * The entry code has 40 bytes, and the code of each bytecode has 10. The bytecodes are at
+	 * offsets 0, 1, 3 (with a prefix), 7, 8 and 9.
 	 */
 	static const uint8_t table[] = {40, 10, 10, 10, 10, 10, 10};
 	uintptr_t start;
@@ -448,7 +448,10 @@ static void test_what_is_inlined(void **state)
 	assert_int_equal(frames[1].line, 4);
 	assert_int_equal(frames[2].line, 3);
 	assert_true(frames[0].identity == frames[2].identity);
-	/* The code's own function, inlined into itself, is not in the array of literals. */
+	/*
+	 * The function to which the code belongs is not in the array of literals. An inlined call
+	 * of this function has the number -1.
+	 */
 	((struct {
 		uint64_t position;
 		int32_t function;
@@ -486,8 +489,8 @@ static int find_code(uintptr_t pc, struct runtime_cache *kept, struct v8_code *c
 }
 
 /*
- * Code that is longer than the backward search is found from its function, or where it was found
- * before.
+ * The beginning of code is searched backwards. Code that is longer than this search is found
+ * through its function, or at the address where an earlier walk found it.
  */
 static void test_where_code_is_looked_for(void **state)
 {
@@ -528,7 +531,7 @@ static void test_code_that_is_being_moved(void **state)
 	heap->code[5] = (uintptr_t)(old + 4);
 	assert_int_equal(find_code(start + 9, NULL, &code), 0);
 	assert_int_equal(code.start, start);
-	/* The other copy has another code object, so it was never this code. */
+	/* If the old copy refers to another code object, it is no copy of this code. */
 	old[1] = pointer(heap->array);
 	assert_int_equal(find_code(start + 9, NULL, &code), -ENOENT);
 }
@@ -602,8 +605,9 @@ static int enter(struct runtime_stack *stack, const struct unwind_frame *frame)
 }
 
 /*
- * An innermost frame that is at its entry has not written its slots, so its function is in a
- * register. Behind the entry the slots are used, and the registers still serve for the caller.
+ * While the innermost function is at its entry code, it has not written its slots, so the function
+ * is taken from a register. After the entry code the slots are used, and the registers are also
+ * used for the caller.
  */
 static void test_the_innermost_frame(void **state)
 {
@@ -632,7 +636,7 @@ static void test_the_innermost_frame(void **state)
 	assert_int_equal(out[0].function, (uintptr_t)heap->shared);
 	assert_int_equal(enter(&stack, &caller), 0);
 	assert_null(where_of(&stack)->registers);
-	/* Behind the entry the slots are written. */
+	/* After the entry code, the frame's slots have been written. */
 	memset(code, 0, sizeof(code));
 	assert_int_equal(enter(&stack, &innermost), 0);
 	heap->stack[4] = pointer(heap->function);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * Ticks, an intercept stub and recorded stacks together: a builtin that runs longer than a tick
- * gives one sample with the weight of all its ticks. Code that runs after the builtin gets none of
- * them.
+ * Test ticks, an intercept stub and recorded stacks together: a builtin that runs longer than a
+ * tick gives one sample with the weight of all its ticks. Code that runs after the builtin gets
+ * none of them.
  */
 #include "tests/unit/vmstack-fixture.h"
 
 #define BUILTIN_MS 55
 #define TICK_MS	   (TICK_NS / 1000000)
 
-/* The function that the virtual machine runs at present, as on its own stack. */
+/* the function that the virtual machine is running, as its own stack would say */
 static const char *volatile running;
 static uint64_t enabled_ns, ticks_told;
 
@@ -23,7 +23,10 @@ static void record(void *context, uint32_t ticks)
 	flameprof_record_vm_stack(frames, 2, ticks);
 }
 
-/* Ticks that were pending when the builtin returned. All of them belong to the builtin. */
+/*
+ * Store the number of pending ticks. Callers wait for all ticks, because the timer may be late on a
+ * busy machine.
+ */
 static uint32_t ticks_inside;
 
 /* Wait for the ticks, because the timer may be late on a busy machine. */

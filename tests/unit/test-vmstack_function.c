@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: threads, emulated. */
 /*
- * The table of virtual machines' functions: functions with equal name, file and line share one
- * entry, whichever thread looks them up. Also the table's limit, and control records with wrong
- * sizes.
+ * Test the table of virtual machines' functions: functions with equal name, file and line share one
+ * entry, whichever thread looks them up. Also test the table's limit, and control records with
+ * wrong sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

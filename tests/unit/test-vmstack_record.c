@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: emulated. */
 /*
- * flameprof_record_vm_stack() in a process that samples itself: what each call adds to the profile,
- * and that everything that is left out is counted.
+ * Call flameprof_record_vm_stack() in a process that samples itself: check what each call adds to
+ * the profile, and that everything that is left out is counted.
  */
 #include "tests/unit/vmstack-fixture.h"
 

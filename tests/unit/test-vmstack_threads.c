@@ -296,8 +296,8 @@ static void no_frames_above_native_ones(void **state)
 }
 
 /*
- * The signals that are blocked while a record is written are unblocked afterwards, and no other
- * signals.
+ * The signals that are blocked while a record is written are unblocked afterwards. Signals that
+ * were blocked before stay blocked.
  */
 static void the_mask_is_kept(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The text for the system call in which a thread waits, and the kind of the wait. */
+/* Make the text for the system call in which a thread waits, and find the kind of the wait. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -101,7 +101,7 @@ static void files_tell_their_sort(void **state)
 	assert_is(leaf_of(SYS_pread64, (uint64_t)file, NULL), "[pread: file]", "disk");
 	assert_is(leaf_of(SYS_getdents64, (uint64_t)folder, NULL), "[getdents: directory]", "disk");
 	assert_is(leaf_of(SYS_write, (uint64_t)device, NULL), "[write: device]", "io");
-	/* A descriptor that was closed in the meantime. */
+	/* The descriptor was closed in the meantime. */
 	assert_is(leaf_of(SYS_read, 9999, NULL), "[read]", "io");
 	close(pipes[0]);
 	close(pipes[1]);

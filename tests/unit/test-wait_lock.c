@@ -230,8 +230,8 @@ static pid_t owner_by(uint32_t command, uint32_t value, const uint32_t words[WAI
 }
 
 /*
- * musl's words are { type, owner, waiters, ... }. The owner word of a plain mutex does not hold its
- * owner.
+ * musl's mutex begins with the words { type, owner, waiters, ... }. The owner word of a plain mutex
+ * does not hold its owner.
  */
 static void musl_mutexes_tell(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
 /*
- * A thread runs when it is observed. A second observation, a moment later, concludes from the
+ * Observe a running thread twice. The second observation, a moment later, concludes from the
  * kernel's files what the thread did before. The test writes these files.
  */
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define MS    1000000ULL
 #define DUE   (1000 * MS) /* when the first observation was due */
 #define LATE  (100 * US)  /* its delay */
-/* ns since the thread's previous observation */
+/* ns that the thread waited since its previous observation */
 #define WAITS (50 * MS)
 
 static uint64_t clock_ns, slept_ns, ready_ns, unknown_ns;
@@ -149,8 +149,8 @@ static void who_slept_when_the_look_was_due_did(void **state)
 }
 
 /*
- * If the thread's next wait shows nothing about the wait before it, a later observation records the
- * time.
+ * If the kernel's files do not show what the thread did before the second observation, nothing is
+ * recorded yet. A later observation records the time.
  */
 static void nothing_is_told_of_others(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stacks on which walks run: which call gets one, and their state in a fork child. */
+/* Test the stacks on which walks run: which call gets one, and their state in a fork child. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -123,8 +123,8 @@ static void a_fork_child_has_all(void **state)
 static uint32_t inside, alone; /* atomic */
 
 /*
- * Check that this thread's value stays. If two threads were on one stack, it would be the other
- * thread's.
+ * Check that a variable on the stack keeps this thread's value. If two threads used one stack, one
+ * would overwrite the other's value.
  */
 static void stay(void *argument)
 {
@@ -158,7 +158,7 @@ static void no_two_threads_have_one(void **state)
 	assert_int_equal(alone, 0);
 }
 
-/* No signal may be delivered on such a stack, not even the two that libc uses. */
+/* No signal may be delivered on the stack for walks, not even the two signals that libc uses. */
 static void the_handler_blocks_all(void **state)
 {
 	struct kernel_action action = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checked also: sanitized. */
-/* The table of texts and their indices, also while the table grows. */
+/* Equal texts have one index in the table, and indices do not change while the table grows. */
 #include "libprof/pprof/writer.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A synthetic thread for tests of the walk: registers, a stack, a module whose call-frame
+ * Make a synthetic thread for tests of the walk: registers, a stack, a module whose call-frame
  * information the test writes, and memory that only UNWIND_READ can read: a second stack, the
  * module's code, and generated code. Include this header once, after cmocka.h.
  */

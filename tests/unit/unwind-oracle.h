@@ -98,8 +98,8 @@ static inline void oracle_walk_core(const ucontext_t *context, struct oracle_sta
 }
 
 /*
- * Walk with libunwind and convert its return addresses to the core's form of addresses.
- * unw_is_signal_frame() is false for signal trampolines that libunwind left by call-frame
+ * Walk with libunwind. As unwind_walk() does, store the address of the call instead of the return
+ * address. unw_is_signal_frame() is false for signal trampolines that libunwind left by call-frame
  * information, so recognize trampolines by their code.
  */
 static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stack *stack)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offsets that V8 of node 22 publishes, with type numbers of the tests' own, for made-up heaps.
+ * This file contains the offsets that V8 of node 22 publishes, and made-up type numbers, for
+ * made-up heaps.
  */
 #ifndef TESTS_UNIT_V8_FIXTURE_H
 #define TESTS_UNIT_V8_FIXTURE_H
