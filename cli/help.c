@@ -30,7 +30,7 @@ static int flush_output(FILE *out)
 #define NS_PER_S      1000000000u
 #define ORIGIN_COLUMN 36
 
-/* Never released, because struct options borrows its strings until the process ends. */
+/* Never released: struct options borrows its strings until flamerun ends. */
 static struct config config;
 
 int command_complete(struct options *options, struct diag_message *message)
@@ -47,7 +47,7 @@ int command_complete(struct options *options, struct diag_message *message)
 	return error ? error : options_finish(options, message);
 }
 
-/* Write @duration_ns as exact seconds without trailing zeros: 0.1, 2. */
+/* Write @duration_ns as seconds, exactly and without trailing zeros: 0.1, 2. */
 static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 {
 	int bytes = snprintf(out, size, "%" PRIu64 ".%09" PRIu64, duration_ns / NS_PER_S,
@@ -60,7 +60,8 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 }
 
 /*
- * Returns @row's value, or item @i of its list, for a settings file; owned. NULL: none, no memory.
+ * Returns @row's value, or item @i of its list, as text for a settings file; owned. Returns NULL if
+ * there is no value or no memory.
  */
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {
@@ -278,7 +279,7 @@ struct ending command_finish(struct options *options, int error, command_work *w
 		error = command_complete(options, message);
 	if (!error)
 		error = work(options, context, &ending, message);
-	/* If the reader of stdout has ended, such as head(1), end by SIGPIPE, as cat(1) does. */
+	/* If the reader of stdout (such as head(1)) has ended, end by SIGPIPE, as cat(1) does. */
 	if (error == -EPIPE)
 		ending.signal = SIGPIPE;
 	else if (error && !ending.status && !ending.signal)

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #define IN_TASK_WORK "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"
-/* Every kernel configuration has this: a file without it is something else, or truncated. */
+/* Every kernel configuration has this line. A file without it is truncated or something else. */
 #define IN_ALL	   "CONFIG_HZ="
 #define LINE_BYTES 1024
 

@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 /*
- * Does the configuration in @path (perhaps compressed) set @option ("CONFIG_HZ") to "y"? Returns 1
- * or 0, or -ENOENT if the file does not exist or is no kernel's configuration.
+ * Does the configuration in file @path (perhaps compressed) set @option, such as "CONFIG_HZ", to
+ * "y"? Returns 1 or 0, or -ENOENT if there is no such file or it is no kernel's configuration.
  */
 int kernel_config_has(const char *path, const char *option);
 
 /*
- * Can the signals of this kernel's CPU timers interrupt a system call? With
- * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (since Linux 5.9) the kernel sends them only when the call is
- * over. Without that option it sends them from the tick, during the call. Returns false if the
+ * Can signals of this kernel's CPU timers interrupt a system call? With
+ * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (since Linux 5.9) the kernel sends them only after the call.
+ * Without that option it sends them from the tick, during the call. Returns false if the
  * configuration cannot be read.
  */
 bool kernel_config_breaks_off_calls(void);

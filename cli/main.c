@@ -14,7 +14,7 @@
 #include "cli/run/run_graph.h"
 #include "cli/run/signals.h"
 
-/* The first words that are commands of flamerun, not names of programs. */
+/* Words that are commands of flamerun, and not programs, if they come first. */
 static const struct {
 	const char *word;
 	struct ending (*command)(struct options *options, int argc, char **argv, int index);
@@ -25,7 +25,7 @@ static const struct {
 /*
  * If a descriptor from 0 to 2 is closed, open /dev/null for it, so that no file of flamerun gets
  * this number. Reading stdin or writing stdout still fails with EBADF, because /dev/null is opened
- * for the other direction. The descriptor is close-on-exec, so the program gets it closed.
+ * for the other direction. The descriptor is close-on-exec, so it is closed in the program.
  */
 static int occupy_standard_descriptors(void)
 {
@@ -46,7 +46,7 @@ static struct ending report_failure(const struct diag_message *message)
 	return (struct ending){.status = COMMAND_FAILED};
 }
 
-/* Returns the index of @word in reserved[]; or RESERVED_COUNT: @word is a program. */
+/* Returns the index of @word in reserved[], or RESERVED_COUNT if @word is a program. */
 static size_t find_reserved_word(const struct options *options, const char *word)
 {
 	size_t i = options->ended_by_dashes ? RESERVED_COUNT : 0;
@@ -132,7 +132,7 @@ static void run_invocation(void *context)
 	invocation->ending = dispatch(&invocation->options, invocation->argc, invocation->argv);
 }
 
-/* Run on a sufficient stack. Returns 0, or -errno with @message filled. */
+/* Run the command on a stack that is large enough. Returns 0, or -errno with @message filled. */
 static int run_on_own_stack(struct invocation *invocation, struct diag_message *message)
 {
 	int error = occupy_standard_descriptors();

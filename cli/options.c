@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Check values of options and store them in struct options. A value is stored unless the field's
- * value has a higher rank, so values may be read in any order. The command line is read first,
+ * Check values of options and store them in struct options. A value does not replace a value of
+ * higher rank, so the sources of values may be read in any order. The command line is read first,
  * because it says which files to read.
  *
  * Regular expressions are compiled here to report mistakes before a program runs. Expressions for
@@ -23,10 +23,10 @@
 #include "render/picture.h"
 
 #define NS_PER_S 1000000000.0
-/* Seconds: more than a century, but still within 64 bits of nanoseconds. */
+/* Longest duration in seconds: more than a century, but its nanoseconds fit into 64 bits. */
 #define DURATION_MAX_S 4000000000.0
 #define SUBJECT_BYTES  256
-/* glibc's regcomp() copies each repeated part, so a few nested repeats would use all memory. */
+/* glibc's regcomp() copies repeated parts, so a few nested repeats could use all memory. */
 #define EXPRESSION_BYTES_MAX  1000
 #define EXPRESSION_COPIES_MAX 1000
 #define EXPRESSION_WHY_BYTES  160
@@ -111,9 +111,9 @@ const struct options_row *options_find(const char *name, size_t bytes)
 /* ---- regular expressions --------------------------------------------------------------------- */
 
 /*
- * Returns an upper bound for how often regcomp() copies a part of the expression: the product of
- * all repeats, as if they were nested. "x{1,9}" makes 9 copies of x. "x+" is compiled as "xx*", so
- * it doubles the copies of x.
+ * Returns an upper bound for the number of copies of a part of the expression that regcomp() makes:
+ * the product of all repeats, as if they were nested. "x{1,9}" makes 9 copies of x. "x+" is
+ * compiled as "xx*", so it makes two.
  */
 static double count_copies(const char *text)
 {
@@ -159,7 +159,7 @@ static bool has_back_reference(const char *text)
 	return false;
 }
 
-/* Compile the first @bytes of @text. Returns regcomp()'s result, and its text in @why (or NULL). */
+/* Compile @bytes of @text. Returns regcomp()'s result, and its message in @why (or NULL). */
 static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
 {
 	char part[EXPRESSION_BYTES_MAX + 1];
@@ -178,8 +178,8 @@ static int compile_expression(const char *text, size_t bytes, char *why, size_t 
 
 /*
  * Check an expression. Returns 0, or -EINVAL with the problem in @why, such as "Unmatched ( or \(
- * at character 3 of". The caller appends the expression to @why. The character is the first one
- * after the longest prefix that compiles.
+ * at character 3 of"; the caller adds the expression. That character is the first one after the
+ * longest prefix that compiles.
  */
 static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 {
@@ -243,7 +243,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 
 	errno = 0;
 	number = strtoul(value, &end, 10);
-	/* strtoul() also accepts leading blanks and signs, so require a digit first. */
+	/* The first character must be a digit, because strtoul() also accepts blanks and signs. */
 	if (value[0] < '0' || value[0] > '9' || *end || errno || (double)number < check->row->min ||
 		(double)number > check->row->max)
 		return diag_fail(check->message, -EINVAL,
@@ -253,7 +253,7 @@ static int check_uint(const struct check *check, struct checked_value *checked)
 	return 0;
 }
 
-/* Parse a plain decimal number. strtod() also accepts "inf", "nan", "0x1p3" and signs. */
+/* Parse a decimal number without sign. Refuse "inf", "nan" and "0x1p3", which strtod() accepts. */
 static bool is_decimal(const char *value, double *number)
 {
 	char *end;
@@ -411,7 +411,7 @@ static int check_value(const struct check *check, struct checked_value *checked)
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/* Add @item to @list (NULL: clear it). If @first, remove the items of other origins before. */
+/* Add @item to @list, after clearing the list if @first is set. If @item is NULL, only clear it. */
 static int add_item(
 	struct options_list *list, bool first, const char *item, const struct check *check)
 {

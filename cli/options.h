@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declare all settings, from the table options.def, and parse the command line. As in POSIX,
+ * All settings, which are listed in options.def, and the parser of the command line. As in POSIX,
  * parsing ends at the first word that is not an option, so that options of the program are not
  * parsed as flamerun's. Settings from files and the environment are read in config.h.
  */
@@ -25,7 +25,7 @@ enum options_action {
 #define OPTIONS_LIST_MAX 32
 #define OPTIONS_ROWS_MAX 96
 
-/* Origins of values. A later rank overrides an earlier one, in any order of storing. */
+/* Origins of values. A later one of these overrides an earlier one, whichever is stored first. */
 enum options_rank {
 	OPTIONS_BUILT_IN = 0,
 	OPTIONS_SYSTEM_FILE,
@@ -38,9 +38,9 @@ enum options_rank {
 
 struct options_origin {
 	enum options_rank rank;
-	/* file or environment variable; NULL: none; borrowed */
+	/* name of the file or the environment variable, borrowed; NULL if there is none */
 	const char *source;
-	unsigned line;	   /* of the file; 0: not from a file */
+	unsigned line;	   /* line in the file; 0: not from a file */
 };
 
 struct options_list {
@@ -61,20 +61,20 @@ struct options {
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
 	/* regular expressions of --of; empty: tables of all functions */
 	struct options_list of;
-	/* "[REGEX=]PERCENT": a change above PERCENT is a failure; empty: no change is */
+	/* "[REGEX=]PERCENT": changes above PERCENT are failures; empty: none are */
 	struct options_list fail_over;
 	/* --by: names of options_groupings(), separated by commas */
 	const char *by;
 	/* a name of format_names(); NULL: the outputs' file names decide */
 	const char *format;
-	/* the values to draw; NULL: the file's default values */
+	/* which values of the file to draw; NULL: its default values */
 	const char *sample_type;
 	/* a name of palette_names(); NULL: the default palette */
 	const char *palette;
 	const char *demangle;	      /* one of demangle_styles() */
 	uint32_t native;
 	const char *ground;	      /* "light" or "dark" */
-	/* title to font: NULL if not set */
+	/* the members from `title` to `font` are NULL if not set */
 	const char *title;
 	const char *subtitle;
 	const char *notes;
@@ -109,16 +109,16 @@ struct options {
 	uint32_t no_waits;
 	uint32_t live;
 	uint32_t wait_details;
-	uint32_t debuginfod; /* not set: 1 if DEBUGINFOD_URLS is set */
+	uint32_t debuginfod; /* default: 1 if DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */
 	uint32_t level;		/* enum diag_level */
 	uint32_t action;	/* enum options_action */
 	uint32_t no_config;
-	uint32_t limit; /* rows of a table; 0: default */
+	uint32_t limit; /* rows of a table; 0: the default */
 	uint32_t json, csv;
-	uint32_t runs;	  /* of each program; 0: no --repeat */
-	uint32_t warmups; /* runs before @runs, not used */
+	uint32_t runs;	  /* runs of each program; 0: no --repeat */
+	uint32_t warmups; /* runs before these that are not counted */
 	uint32_t ignore_failure;
 	uint32_t symbols; /* 1: push names of functions */
 	/* the shell whose completion script is printed, or NULL */
@@ -126,7 +126,7 @@ struct options {
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
-	/* The last given option that only runs have, or NULL. */
+	/* The last option given that only runs of programs have, or NULL. */
 	const char *run_only;
 	/* The last given option that only the command top has, or NULL. */
 	const char *top_only;
@@ -134,7 +134,7 @@ struct options {
 	const char *diff_only;
 	/* The last given option that only the commands top and diff have, or NULL. */
 	const char *tables_only;
-	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of each row; use options_origin() */
+	struct options_origin origins[OPTIONS_ROWS_MAX]; /* by row; use options_origin() */
 };
 
 enum options_kind {
@@ -167,9 +167,8 @@ enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJEC
 enum options_listed { OPTIONS_LISTED_LONG, OPTIONS_LISTED_SHORT }; /* SHORT: -h lists it, too */
 
 /*
- * A row of the table: an option. If long_name is NULL, the row is the title of the group that
- * follows. If text is NULL, too, the row separates the documented options before it from the hidden
- * options after it.
+ * A row of the table describes an option. If long_name is NULL, it is the title of the group of
+ * options that follows. If text is NULL, too, all options after it are hidden (undocumented).
  */
 struct options_row {
 	char short_name; /* 0: none */
@@ -177,9 +176,9 @@ struct options_row {
 	const char *argument; /* NULL: a switch or flag */
 	size_t field;	      /* offset in struct options */
 	enum options_kind kind;
-	/* numbers: the range; SWITCH: on and off; FLAG: min is stored */
+	/* of a number: its range; SWITCH: values for on and off; FLAG: `min` is the value */
 	double min, max;
-	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
+	const char *const *(*names)(void); /* CHOICE, CHOICES: the names, then NULL */
 	/* the default value, a description in parentheses, or NULL */
 	const char *fallback;
 	/* text for --help, in which "\n" begins a new line; or the title of a group */
@@ -209,7 +208,7 @@ bool options_has_word(const char *list, const char *word);
 /* Returns the row whose long name is the @bytes at @name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);
 
-/* Does @row have a default value? A description in parentheses is none. */
+/* Does @row have a default value? If `fallback` is in parentheses, it only describes one. */
 static inline bool options_has_default(const struct options_row *row)
 {
 	return row->fallback && row->fallback[0] != '(';
@@ -219,12 +218,13 @@ static inline bool options_has_default(const struct options_row *row)
 void options_init(struct options *options);
 
 /*
- * Check @value and store it unless the field's value has a higher rank. @value is borrowed while
- * @options is used; NULL turns a switch on. Values of a list are appended if they have the same
- * origin as the list. Otherwise they replace the list. An empty expression clears the list.
+ * Check @value and store it, unless the field has a value of a higher rank. @value is borrowed
+ * while @options is used; NULL turns a switch on. If the option has a list, @value is appended if
+ * it has the same origin as the list, and replaces the list otherwise. An empty expression clears
+ * the list.
  *
- * Returns 0, or -EINVAL with @message filled. The message begins with the setting's name for
- * @origin: "--rate", "FLAMERUN_RATE" or "/etc/flamerun.ini:3: rate".
+ * Returns 0, or -EINVAL with @message filled. The message begins with the setting's name at its
+ * origin: "--rate", "FLAMERUN_RATE" or "/etc/flamerun.ini:3: rate".
  */
 int options_store(struct options *options, const struct options_row *row, const char *value,
 	const struct options_origin *origin, struct diag_message *message);
@@ -233,7 +233,7 @@ int options_store(struct options *options, const struct options_row *row, const 
 const struct options_origin *options_origin(
 	const struct options *options, const struct options_row *row);
 
-/* Was the setting @name given? false if it has its default value. */
+/* Was the setting @name given? If not, it has its default value. */
 bool options_is_said(const struct options *options, const char *name);
 
 /*
@@ -248,15 +248,15 @@ int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);
 
 /*
- * Refuse options of the command line that the command @name does not have. @runs: the command runs
- * programs. Returns 0, or -EINVAL with @message filled.
+ * Refuse command-line options that the command @name does not have. @runs: it runs programs.
+ * Returns 0, or -EINVAL with @message filled.
  */
 int options_check_command(const struct options *options, const char *name, bool is_top,
 	bool is_diff, bool runs, struct diag_message *message);
 
 /*
- * Set the default output if none was given, and check that the format of each output is known.
- * Returns 0, or -EINVAL with @message filled.
+ * If no output was given, set the default. Check that the format of each output is known. Returns
+ * 0, or -EINVAL with @message filled.
  */
 int options_finish(struct options *options, struct diag_message *message);
 

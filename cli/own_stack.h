@@ -17,8 +17,8 @@ int own_stack_thread(pthread_t *thread, void *(*start)(void *), void *argument);
 
 /*
  * Call @call with @argument and wait until it has returned. If `ulimit -s` is below
- * OWN_STACK_BYTES, call it in a new thread, which then also handles the signals of the process.
- * Returns 0, or -errno if @call was not called.
+ * OWN_STACK_BYTES, call it in a new thread, which then handles the signals of the process. Returns
+ * 0, or -errno if @call was not called.
  */
 int own_stack_call(void (*call)(void *), void *argument);
 

@@ -25,7 +25,7 @@
 #define ALL_WAITS    "no samples: all of the time was spent waiting, which --wall draws"
 #define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
 
-/* Filters. The index is enum transform_filter. */
+/* The filter options. The index is enum transform_filter. */
 static const struct {
 	const char *option;
 	size_t list;	 /* offset in struct options */
@@ -77,7 +77,9 @@ enum calltree_times picture_times(const struct options *options)
 	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
-/* --by node groups by process: a job's profile stores nodes as processes, and ranks as threads. */
+/*
+ * A job's profile has its nodes as processes and its ranks as threads, so --by node is by process.
+ */
 static bool by_process(const struct options *options)
 {
 	return options_has_word(options->by, "process") || options_has_word(options->by, "node");
@@ -140,24 +142,24 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->created_s = created_s(picture->created_s);
 }
 
-/* Compiled expressions. A frame has to match at least one of them. */
+/* Compiled expressions. A frame matches if at least one of them matches. */
 struct picture_expressions {
 	regex_t regex[OPTIONS_LIST_MAX];
-	bool of_module[OPTIONS_LIST_MAX]; /* compare with "[module]", too */
+	bool of_module[OPTIONS_LIST_MAX]; /* also compare it with "[module]" */
 	unsigned count;
 };
 
 /*
- * Is @expression for functions of a module? A function without a name is shown as
- * "[libz.so.1+0x1234]". An expression that begins with "\[" matches all functions of the module, so
- * that it still works when debug symbols name them.
+ * Is @expression meant for all functions of a module? A function without a name is shown as
+ * "[libz.so.1+0x1234]". An expression that begins with "\[" is also compared with "[libz.so.1]", so
+ * that it still matches if debug symbols give the functions names.
  */
 static bool is_of_module(const char *expression)
 {
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
-/* Bytes of a name that are compared: glibc may take time in the square of this number. */
+/* Only this many bytes of a name are compared, because glibc's time may grow with their square. */
 #define MATCHED_BYTES_MAX 4096
 
 static bool is_match(const regex_t *regex, const char *text)
@@ -246,7 +248,7 @@ void picture_expressions_free(struct picture_expressions *expressions)
 	free(expressions);
 }
 
-/* Expressions and matchers, for transform_filter(). The index is enum transform_filter. */
+/* Expressions, and matchers for transform_filter(). The index is enum transform_filter. */
 struct filtering {
 	struct picture_expressions expressions[TRANSFORM_FILTERS];
 	struct transform_matcher matchers[TRANSFORM_FILTERS];
@@ -334,7 +336,7 @@ static bool is_below(const char *file, const char *old, size_t bytes)
 }
 
 /*
- * For struct transform_sources.map: replace the longest OLD that is @file's folder or a folder
+ * Implement transform_sources.map: in @file, replace the longest OLD that is its folder or a folder
  * above it. If this OLD was given twice, the last one counts.
  */
 static const char *map_file(const char *file, void *context)
@@ -363,7 +365,7 @@ static const char *map_file(const char *file, void *context)
 	return file;
 }
 
-/* For struct transform_sources.rename: drop template arguments, parameters and clone suffixes. */
+/* Implement transform_sources.rename: drop template arguments, parameters and clone suffixes. */
 static const char *merged_name(const char *name, void *context)
 {
 	char **text = context;
@@ -382,7 +384,7 @@ static const char *merged_name(const char *name, void *context)
 	return *text;
 }
 
-/* Apply --inline, --source-map and --merge-templates. Returns as transform_sources() does. */
+/* Apply --inline, --source-map and --merge-templates. *@out is as of transform_sources(). */
 static int source_tree(
 	const struct calltree *tree, const struct options *options, struct calltree **out)
 {
@@ -404,8 +406,8 @@ static int source_tree(
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /*
- * Group and reverse @functions, or @filtered with --by line. Returns 0 and an owned tree in *@out
- * (NULL if nothing changes), or -errno.
+ * Group and reverse tree @functions; with --by line, tree @filtered. Returns 0 and an owned tree in
+ * *@out (NULL if nothing changes), or -errno.
  */
 static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
 	const struct options *options, struct calltree **out)
@@ -436,7 +438,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	return error;
 }
 
-/* Say so if --by line finds no lines: folded stacks have none, and programs need DWARF. */
+/* If --by line finds no lines, report it: folded stacks have none, and programs need DWARF. */
 static void report_lines(const struct calltree *tree, const struct options *options)
 {
 	uint32_t frame = 0;
@@ -449,7 +451,7 @@ static void report_lines(const struct calltree *tree, const struct options *opti
 		diag_info("no lines are known: boxes are functions");
 }
 
-/* Set *@to to the new tree @made (passes ownership), or to @from if it is NULL. Returns @error. */
+/* Set *@to to tree @made (takes ownership), or to @from if that is NULL. Returns @error. */
 static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
 	const struct calltree **to)
 {
@@ -457,7 +459,7 @@ static int keep_tree(int error, const struct calltree *from, const struct calltr
 	return error;
 }
 
-/* Make all trees from trees->filtered. Returns 0, or -errno; @trees then has those made so far. */
+/* Make the other trees from trees->filtered. Returns 0, or -errno with the trees made so far. */
 static int make_trees(struct picture_trees *trees, const struct options *options)
 {
 	struct calltree *made = NULL;
@@ -509,7 +511,7 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 }
 
-/* Free @tree unless it is equal to one of the @count pointers in @before. */
+/* Free @tree, unless it is one of the first @count trees in @before. */
 static void free_made(const struct calltree *tree, const struct calltree *const *before, int count)
 {
 	while (count)
@@ -551,7 +553,7 @@ const char *picture_trees_empty(const struct picture_trees *trees)
 	return picture_trees_weight(trees) ? NOTHING_LEFT : ALL_WAITS;
 }
 
-/* Append @text to the @at bytes in @out, cut to @size with the NUL. Returns the new length. */
+/* Append @text at @out[@at]. Cut it to fit into @size with the NUL. Returns the new length. */
 static size_t add_text(char *out, size_t size, size_t at, const char *text)
 {
 	size_t bytes = strnlen(text, size - 1 - at);
@@ -562,8 +564,8 @@ static size_t add_text(char *out, size_t size, size_t at, const char *text)
 }
 
 /*
- * Write the filters into @out as "focus: a, b; hide: c", perhaps cut. If @is_drawn, mention
- * collapsed recursion, too, which only pictures have.
+ * Write the filters into @out as "focus: a, b; hide: c", cut if too long. For pictures (@is_drawn),
+ * also mention collapsed recursion, which profiles do not have.
  */
 static void describe_filters(const struct options *options, bool is_drawn, char out[FILTERS_BYTES])
 {

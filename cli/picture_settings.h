@@ -12,22 +12,21 @@
 #include "render/transform.h"
 
 /*
- * Copy the settings of @options (finished; strings are borrowed) into @picture. Texts of @picture
- * are kept if @options has no such text. If SOURCE_DATE_EPOCH is set, picture->created_s becomes
- * its value.
+ * Copy the settings of @options (finished; strings are borrowed) into @picture. A text of @picture
+ * stays if @options has no such text. If SOURCE_DATE_EPOCH is set, it becomes picture->created_s.
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 
-/* Returns how to read a file of stacks. @options is finished. The result borrows its strings. */
+/* Returns how to read a file of stacks. @options is finished, and its strings are borrowed. */
 struct input_request picture_input(const struct options *options);
 
 /* Returns which stacks to draw: on a CPU, waiting (--sample-type wait), or both (--wall). */
 enum calltree_times picture_times(const struct options *options);
 
-/* Does each input file get its own root? */
+/* Does each input file get a root frame of its own? */
 bool picture_by_file(const struct options *options);
 
-/* Does each rank or node of a job get its own root? */
+/* Does each rank or node of a job get a root frame of its own? */
 bool picture_by_rank(const struct options *options);
 
 /*
@@ -48,24 +47,24 @@ int picture_expressions_new(struct picture_expressions **out, const char *name,
 	struct diag_message *message);
 void picture_expressions_free(struct picture_expressions *expressions); /* NULL is fine */
 
-/* Trees, each made from another one. Pointers are equal if a step changed nothing. */
+/* The stages of the tree that is drawn. If a step changed nothing, two pointers are equal. */
 struct picture_trees {
-	enum calltree_times times;	 /* of the drawn stacks */
-	const struct calltree *whole;	 /* before all steps, borrowed */
-	/* @whole after the filters; a function has a frame for each line; for profiles */
+	enum calltree_times times;	 /* which stacks are drawn */
+	const struct calltree *whole;	 /* the input tree, borrowed */
+	/* @whole after the filters. A function has one frame per line. Used for profiles. */
 	const struct calltree *filtered;
-	/* @filtered with one frame for each function */
+	/* @filtered with a single frame per function */
 	const struct calltree *merged;
-	/* those stacks of @merged that have @times; for tables of numbers */
+	/* the stacks of @merged that @times selects; used for tables of numbers */
 	const struct calltree *functions;
-	const struct calltree *everything; /* @merged, grouped and reversed */
-	const struct calltree *shown;	 /* stacks of @everything with @times */
+	const struct calltree *everything; /* @merged after grouping and reversing */
+	const struct calltree *shown;	 /* @everything restricted to @times */
 };
 
 /*
- * Make the trees of @tree for @options and @times. @tree is finished and borrowed until
- * picture_trees_release(). Report the weight that filters drop, as "N samples of @of"; @of may be
- * "". Returns 0, or -errno with @message filled and nothing to release.
+ * Make @trees from @tree, which is finished and borrowed until picture_trees_release(). Report the
+ * weight that each filter drops, as "N samples of @of"; @of may be "". Returns 0, or -errno with
+ * @message filled and nothing to release.
  */
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	const struct options *options, enum calltree_times times, const char *of,
@@ -73,10 +72,10 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 
 void picture_trees_release(struct picture_trees *trees);
 
-/* Set the times of @picture and its further trees from @trees (borrowed). */
+/* Set picture->times and the further trees that a picture needs. These are borrowed from @trees. */
 void picture_trees_settings(const struct picture_trees *trees, struct picture_options *picture);
 
-/* Returns the weight of the stacks of trees->whole that have trees->times. */
+/* Returns the weight of the stacks of trees->whole that trees->times selects. */
 uint64_t picture_trees_weight(const struct picture_trees *trees);
 
 /* Returns the text to draw if options left no stacks; NULL if there are stacks. */
@@ -85,8 +84,8 @@ const char *picture_trees_empty(const struct picture_trees *trees);
 #define PICTURE_SUBTITLE_BYTES 512
 
 /*
- * Write into @out the filters, the share of the weight that is drawn, and @subtitle, so that a
- * reader does not mistake a filtered picture for the whole profile.
+ * Write into @out a text with the filters, the drawn share of the weight and @subtitle, so that
+ * nobody mistakes a filtered picture for the whole profile.
  */
 void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
 	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES]);
@@ -94,8 +93,8 @@ void picture_trees_subtitle(const struct picture_trees *trees, const struct opti
 #define PICTURE_FILTERS_BYTES 256
 
 /*
- * Write into @out the filters and the share that is left, for an output profile; "" if there are
- * none. @before: the filters that were applied when the input was written, or "".
+ * Write into @out a text with the filters and the share of the weight that is left, for an output
+ * profile; "" if nothing was filtered. @before is this text of the input, or "".
  */
 void picture_trees_filters(const struct picture_trees *trees, const struct options *options,
 	const char *before, char out[PICTURE_FILTERS_BYTES]);

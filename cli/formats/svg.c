@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build a tree from a picture's columns. The data is untrusted: every number is checked against
- * what it counts or refers to before use, so that a forged picture costs at most an error and the
- * memory of its inflated size.
+ * Build a tree from a picture's columns. The data is untrusted: every count and index is checked
+ * before use, so that a forged picture can only cause an error, and use the memory of its inflated
+ * data.
  */
 #include "cli/formats/svg.h"
 
@@ -23,12 +23,12 @@ struct reader {
 	struct input_facts *facts;
 	struct svg_columns columns;
 	uint64_t nodes, frames, modules, threads, samples;
-	uint32_t *frame_of; /* [file's frame] -> frame of the tree */
-	uint8_t *kind;	    /* [file's frame] */
-	/* [file's node] -> file's frame; unset for the root */
+	uint32_t *frame_of; /* [frame of the file] -> frame of the tree */
+	uint8_t *kind;	    /* [frame of the file] */
+	/* [node of the file] -> frame of the file; unset for the root */
 	uint32_t *node_frame;
-	uint32_t *parent;    /* [file's node] */
-	uint32_t *tree_node; /* [file's node] -> node of the tree, or UNSET */
+	uint32_t *parent;    /* [node of the file] */
+	uint32_t *tree_node; /* [node of the file] -> node of the tree, or UNSET */
 	/* scratch space for the nodes of one stack */
 	uint32_t *path;
 };
@@ -46,7 +46,7 @@ static int no_memory(const struct reader *reader)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Copy a column that is a single text, cut to @room. */
+/* Copy a column that is one text. Cut it to @room bytes with the NUL. */
 static void copy_text(const struct reader *reader, enum embed_tag tag, char *out, size_t room)
 {
 	const struct protobuf *column = &reader->columns.at[tag];
@@ -60,7 +60,7 @@ static void copy_text(const struct reader *reader, enum embed_tag tag, char *out
 	out[bytes] = '\0';
 }
 
-/* Is @count plausible? Each item takes at least a byte in the column of @tag. */
+/* Is a count of @count items plausible? Each item takes at least a byte of column @tag. */
 static bool is_possible(const struct reader *reader, uint64_t count, enum embed_tag tag)
 {
 	return count <= protobuf_left(&reader->columns.at[tag]) && count < UINT32_MAX;
@@ -115,8 +115,8 @@ static void free_texts(char **texts, uint64_t count)
 }
 
 /*
- * Read @count texts, each after its length, from the column of @tag. Returns an array from malloc,
- * or NULL if there are fewer or out of memory.
+ * Read @count texts from column @tag. Each follows its length. Returns an array from malloc, or
+ * NULL if there are fewer texts or without memory.
  */
 static char **read_texts(const struct reader *reader, enum embed_tag tag, uint64_t count)
 {
@@ -188,7 +188,7 @@ static int read_nodes(struct reader *reader)
 	return 0;
 }
 
-/* Does @node stay at the root when stacks are reversed? */
+/* When stacks were reversed, did @node stay at the root? */
 static bool stays_at_root(const struct reader *reader, uint32_t node)
 {
 	uint8_t kind = reader->kind[reader->node_frame[node]];
@@ -201,13 +201,13 @@ static uint32_t child_of(const struct reader *reader, uint32_t parent, uint32_t 
 {
 	uint32_t frame = reader->node_frame[node];
 
-	/* Drop idle frames: idle threads are found again when the stacks are drawn. */
+	/* Drop idle frames, because drawing finds the idle threads again. */
 	if (reader->kind[frame] == CALLTREE_IDLE)
 		return parent;
 	return calltree_child(reader->tree, parent, reader->frame_of[frame]);
 }
 
-/* Returns the tree's node for @node of a picture that render/transform.c reversed. */
+/* Returns the node of the tree for @node of a reversed picture (see render/transform.c). */
 static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 {
 	uint32_t tree_node = CALLTREE_ROOT, steps = 0;
@@ -221,7 +221,7 @@ static uint32_t place_unreversed(struct reader *reader, uint32_t node)
 	return tree_node;
 }
 
-/* Returns the tree's node for @node. Unless stacks are reversed, its parent's must be known. */
+/* Returns the node of the tree for @node. Unless stacks are reversed, its parent must have one. */
 static uint32_t find_node(struct reader *reader, uint32_t node)
 {
 	if (reader->tree_node[node] == UNSET)
@@ -233,7 +233,7 @@ static uint32_t find_node(struct reader *reader, uint32_t node)
 	return reader->tree_node[node];
 }
 
-/* Add the weights. Parents are before their children in the file, so they are known first. */
+/* Make the tree's nodes and add the weights. In the file, parents come before their children. */
 static int position_nodes(struct reader *reader)
 {
 	struct protobuf *weights = &reader->columns.at[EMBED_NODE_WEIGHTS];
@@ -271,7 +271,7 @@ static int read_threads(struct reader *reader)
 	return error;
 }
 
-/* Add a sample at @time_us since the start. @node and @thread are the file's numbers. */
+/* Add a sample at @time_us since the start. @node and @thread are numbers in the file. */
 static int add_sample(struct reader *reader, uint64_t time_us, uint64_t node, uint64_t thread,
 	uint64_t weight, uint64_t kind)
 {
@@ -302,7 +302,7 @@ static int read_old_samples(struct reader *reader)
 			!column_number(&columns[EMBED_OLD_WEIGHTS], &weight) ||
 			!column_number(&columns[EMBED_OLD_KINDS], &kind))
 			return damaged(reader, "less samples than it says");
-		/* A negative sum becomes too large and is refused by add_sample(). */
+		/* A negative sum becomes a huge number, which add_sample() refuses. */
 		time_us += (uint64_t)step_us;
 		node += (uint64_t)step;
 		error = add_sample(reader, time_us, node, thread, weight, kind);
@@ -310,7 +310,7 @@ static int read_old_samples(struct reader *reader)
 	return error;
 }
 
-/* Read sample @i. @last is [thread] -> node of the thread's previous sample, 0 at first. */
+/* Read sample @i. @last is [thread] -> node of its previous sample, 0 at first. */
 static int read_sample(
 	struct reader *reader, uint64_t i, uint64_t tick_us, uint64_t *ticks, uint32_t *last)
 {
@@ -398,7 +398,7 @@ static int read_line(struct reader *reader, uint32_t frame, char *const *files, 
 		__builtin_add_overflow(*number, step, number) || *number < 0 ||
 		*number > UINT32_MAX)
 		return damaged(reader, "a line of no file or weight");
-	/* Older pictures lack this column; `waits` is 0 then. */
+	/* Older pictures lack this column. In this case `waits` becomes 0. */
 	column_number(&columns[EMBED_LINE_WAITS], &line.waits);
 	line.file = files[file];
 	line.line = (uint32_t)*number;

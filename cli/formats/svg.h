@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read pictures that flamerun drew: rebuild the tree from the data that render/embed.h puts into
- * each SVG, so that a picture can serve as a profile. Frames of the tree are functions without
- * lines; a table has the eight heaviest lines of each function.
+ * each SVG, so that a picture can serve as a profile. The tree has a frame per function, without
+ * lines. The eight heaviest lines of each function are kept in a table beside the tree.
  *
  * Context: one thread.
  */
@@ -14,14 +14,14 @@
 #include "render/bytes.h"
 #include "render/calltree.h"
 
-/* First byte of XML; a folded stack may begin with it, too. */
+/* First byte of XML. A file of folded stacks may begin with it, too. */
 #define SVG_FIRST '<'
 
 /*
  * Add the stacks of picture @file to @tree (not finished here). Reversed stacks are reversed back,
- * and folded idle threads are unfolded. Returns 0 and *@facts; or -errno with @message filled:
- * -ENODATA if flamerun did not draw it, -EBADMSG with the damage, -ENOMEM. The caller must release
- * @facts in both cases.
+ * and folded idle threads are unfolded. Returns 0 with *@facts filled, or -errno with @message
+ * filled: -ENODATA if flamerun did not draw the picture, -EBADMSG if its data is damaged, -ENOMEM.
+ * The caller must release @facts in both cases.
  */
 int svg_read(struct calltree *tree, const struct bytes *file, const char *name,
 	struct input_facts *facts, struct diag_message *message);

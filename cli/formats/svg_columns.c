@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Search for the data element in the text of the file: it may be HTML, not well-formed XML. */
+/* Find the element with the data by text search: the file may be HTML, not well-formed XML. */
 #include "cli/formats/svg_columns.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define ELEMENT	      "metadata"
 #define PIECE_ELEMENT "piece"
 
-/* Value of data-format, the version in flamerun-svg(5); data-version of older pictures. */
+/* Value of attribute data-format (see flamerun-svg(5)); and of data-version in older pictures. */
 #define FORMAT	    "1"
 #define OLD_VERSION "3"
 
@@ -23,7 +23,7 @@ struct text {
 	const char *at, *end;
 };
 
-/* Returns the first @what in @text, or NULL. */
+/* Returns the first occurrence of @what in @text, or NULL. */
 static const char *find(struct text text, const char *what)
 {
 	return memmem(text.at, (size_t)(text.end - text.at), what, strlen(what));
@@ -43,8 +43,8 @@ static bool has_attribute(struct text tag, const char *name, const char *value)
 }
 
 /*
- * Find the next element @name, and advance @text past it. Returns its tag and contents. Elements of
- * this name must not be nested.
+ * Find the next element @name, and advance @text past it. Returns its tag and its contents. An
+ * element must not contain another one of the same name.
  */
 static bool next_element(struct text *text, const char *name, struct text *tag, struct text *inner)
 {
@@ -95,7 +95,7 @@ static int digit_value(char digit)
 	return digit == '+' ? 62 : digit == '/' ? 63 : -1;
 }
 
-/* Decode one piece, which is a whole number of bytes. Returns 0 or -EBADMSG. */
+/* Decode one piece of base64, which has whole bytes. Returns 0 or -EBADMSG. */
 static int decode_piece(struct text piece, struct bytes *out)
 {
 	uint32_t bits = 0;
@@ -118,7 +118,7 @@ static int decode_piece(struct text piece, struct bytes *out)
 	return 0;
 }
 
-/* Decode and inflate all pieces of @inner. Returns 0 or -errno; -EBADMSG for damaged text. */
+/* Decode all pieces in @inner and inflate them. Returns 0 or -errno; -EBADMSG for damaged text. */
 static int unpack(struct text inner, struct bytes *data)
 {
 	struct bytes packed = {0};

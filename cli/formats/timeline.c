@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turn samples into shares, in an order that does not depend on how the tree was built. */
+/* Turn samples into sorted shares. Their order does not depend on how the tree was built. */
 #include "cli/formats/timeline.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ int timeline_shares(const struct calltree *tree, struct timeline_share **shares,
 	return 0;
 }
 
-/* Compares shares. sort_shares() has replaced their nodes by positions in preorder. */
+/* Compares shares. sort_shares() has replaced nodes by their positions in preorder. */
 static int by_thread_and_time(const void *left, const void *right)
 {
 	const struct timeline_share *a = left, *b = right;
@@ -80,7 +80,7 @@ static int sort_shares(struct timeline *timeline)
 	return 0;
 }
 
-/* Find the heaviest line of each frame; a frame's lines are sorted by falling weight. */
+/* Find the heaviest line of each frame. It comes first among the frame's lines. */
 static int find_lines(struct timeline *timeline)
 {
 	const struct calltree *tree = timeline->tree;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights of the ranks in a file. A stack's parent has a smaller number, so one backward pass
- * computes the totals. Recursion must count once, so a function's total is the sum over its
- * outermost stacks. These are found once per file, by a depth-first walk that counts the
- * occurrences of each function on the path.
+ * Weights of the ranks in a file. A stack's parent has a smaller number, so one pass from the last
+ * stack to the first computes the totals. A recursive function must count once, so its total is the
+ * sum over its outermost stacks. These are found once per file, by a depth-first walk that counts
+ * the occurrences of each function on the path.
  */
 #include "cli/formats/weigh.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks of a stack: its function is not among its callers; it waits; it is inside MPI. */
+/* Marks of a stack: its function is none of its callers; it waits; it is inside MPI. */
 enum {
 	OUTERMOST = 1,
 	WAITS = 2,
@@ -43,9 +43,9 @@ static int name_functions(struct weigh *weigh)
 /* ---- marking stacks -------------------------------------------------------------------------- */
 
 /*
- * Does @stack's frame enter MPI? An interface function that ends in a tail call leaves no frame.
- * Then the program seems to call an inner function of the library, which enters MPI, too. If libc
- * is the caller, it is the start of a thread of the library.
+ * Does @stack's frame enter MPI? If an MPI interface function ends in a tail call, it has no frame.
+ * Then the program seems to call an inner function of the library, so such a call counts, too. If
+ * libc is the caller, the frame is only the start of a thread of the library.
  */
 static bool enters_mpi(const struct ranks_file *file, uint32_t stack)
 {
@@ -74,8 +74,8 @@ static void mark_kinds(struct weigh *weigh)
 }
 
 /*
- * Walk depth first and mark outermost stacks. @child and @sibling are [stack] -> first child and
- * next sibling, 0 for none; @open is [function] -> its occurrences on the path.
+ * Walk all stacks depth first and mark the outermost ones. @child and @sibling are [stack] -> first
+ * child and next sibling, 0 for none. @open is [function] -> its occurrences on the path.
  */
 static void mark_outermost(struct weigh *weigh, uint32_t *child, uint32_t *sibling, uint32_t *open)
 {

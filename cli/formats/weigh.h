@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute the weights of the ranks in one file: per stack the sum, per function minimum, maximum
- * and sum, per rank its work. Ranks are handled one after the other, so that memory is proportional
- * to the file's stacks and not to its ranks.
+ * Compute weights of all ranks (processes of an MPI job) in one file: the sum per stack, minimum,
+ * maximum and sum per function, and totals per rank. Ranks are handled one after the other, so that
+ * memory is proportional to the file's stacks and not to its ranks.
  *
  * Context: any thread, with a struct weigh of its own.
  */
@@ -19,12 +19,12 @@ struct weigh {
 	const struct ranks_file *file;
 	enum calltree_times times;
 	/* Results. */
-	/* [stack] -> weight of all ranks, running and waiting */
+	/* [stack] -> weight of all ranks, on CPU and waiting */
 	uint64_t *self;
-	/* interned functions; frame N is function N */
+	/* the functions; function N is frame N of this tree */
 	struct calltree *names;
 	struct ranks_function *function; /* [function] */
-	struct ranks_one *one;		 /* [rank]; their node is not set */
+	struct ranks_one *one;		 /* [rank]; member `node` is not set */
 	/* Private. */
 	uint32_t *function_of; /* [stack] */
 	uint8_t *marks;	       /* [stack] */

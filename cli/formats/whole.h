@@ -14,17 +14,17 @@
 
 /*
  * Read all of @in into @out (zero-initialised). @name is for messages. Returns 0, or -errno with
- * @message filled and @out empty: -EFBIG, -ENOMEM, or an error of reading.
+ * @message filled and @out empty: -EFBIG, -ENOMEM, or the error of a read.
  */
 int whole_read(FILE *in, const char *name, struct bytes *out, struct diag_message *message);
 
-/* Fill @message: @name cannot be read because of an error of whole_read(). Returns @error. */
+/* Fill @message with @error, because of which whole_read() cannot read @name. Returns @error. */
 int whole_refuse(const char *name, int error, struct diag_message *message);
 
 /*
- * Inflate all streams of @packed (borrowed) into @out. @window_bits is inflateInit2()'s, which
- * selects gzip or zlib. Returns 0, -EFBIG, -ENOMEM, -ENODATA if the data is truncated, or -EBADMSG
- * with *@used at the damage.
+ * Inflate all streams of @packed (borrowed) into @out. @window_bits is that of inflateInit2(): it
+ * selects gzip or zlib. Returns 0; -EFBIG; -ENOMEM; -ENODATA if the data is truncated; or -EBADMSG
+ * if it is damaged after *@used bytes.
  */
 int whole_inflate(const struct bytes *packed, int window_bits, struct bytes *out, size_t *used);
 

@@ -18,7 +18,7 @@
 
 #define DESCRIPTOR_FLOOR 3
 /*
- * An arena with fewer blocks than these is useless: if RLIMIT_AS leaves less room, none is created.
+ * An arena with fewer blocks is useless. If RLIMIT_AS leaves room only for fewer, none is created.
  */
 #define CHANNEL_BLOCKS_MIN 64
 
@@ -86,7 +86,7 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;
 	arena->magic = WIRE_MAGIC;
-	/* Programs open the arena through /proc/<flamerun>/fd, so they inherit no descriptor. */
+	/* Programs find the arena by this path in /proc, so they inherit no descriptor. */
 	snprintf(channel->environment, sizeof(channel->environment), WIRE_ENV "=%d:%d:%llx",
 		(int)getpid(), channel->arena_descriptor, (unsigned long long)arena->cookie);
 	return 0;

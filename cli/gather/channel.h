@@ -13,7 +13,7 @@
 #include "libprof/wire.h"
 
 struct channel {
-	/* The arena, wire_arena_bytes(blocks) long. Every sampled program maps it, too. */
+	/* The arena, wire_arena_bytes(blocks) long. All sampled programs map it, too. */
 	struct wire_arena *arena;
 	uint32_t blocks;
 	int arena_descriptor;
@@ -21,20 +21,20 @@ struct channel {
 };
 
 /*
- * Compute the number of the arena's blocks (units of ring space) for @rate_hz on this machine. The
- * arena takes only a share of RLIMIT_AS, because the program inherits this limit and maps the
- * arena. Returns 0 if the limit leaves no room for a usable arena.
+ * Returns the number of blocks (units of ring space) that the arena needs at @rate_hz on this
+ * machine. The arena takes only a part of RLIMIT_AS, because the program inherits this limit and
+ * maps the arena, too. Returns 0 if the limit is too low for a usable arena.
  */
 uint32_t channel_blocks(uint32_t rate_hz);
 
 struct channel_config {
 	uint32_t rate_hz;
-	/* Tests only: sample by CLOCK_MONOTONIC at this rate. If 0, by CPU clocks. */
+	/* For tests: rate of sampling by CLOCK_MONOTONIC. 0: sample by CPU clocks. */
 	uint32_t test_clock_hz;
 	/* the sampling signal */
 	int signal;
 	bool has_events;	/* perf events may signal threads */
-	/* With perf events, mark the samples whose time was spent in the kernel. */
+	/* With perf events: mark the samples that were taken for time in the kernel. */
 	bool has_kernel;
 };
 
@@ -44,8 +44,8 @@ int channel_init(struct channel *channel, const struct channel_config *config,
 void channel_release(struct channel *channel);
 
 /*
- * Move @fd (takes ownership) above descriptor 2, because the target may use 0 to 2. Returns the new
- * descriptor, or @fd if it is above already; -1 if @fd is negative or cannot be copied.
+ * Move @fd (takes ownership) above descriptor 2, because a target may use 0 to 2. Returns the new
+ * descriptor; @fd if it is above 2 already; or -1 if @fd is negative or cannot be copied.
  */
 int channel_above_stdio(int fd);
 

@@ -11,8 +11,8 @@
  * calls, and other threads may notice the descriptor. So the collector reads it after every 20 ms
  * of CPU time that a process uses, and sets has_unseen in the process's slot. Before has_unseen is
  * set, for some 50 ms, the filter may apply to system calls of the library: when a thread begins or
- * ends, or when a sample reads far memory. The collector also reads threads' names, so that no
- * signal handler has to.
+ * ends, or when a sample reads memory outside of the thread's stack. The collector also reads
+ * threads' names, so that no signal handler has to.
  */
 #include "cli/gather/collector.h"
 
@@ -41,52 +41,52 @@
 #define TICK_NS (50 * NS_PER_MS)
 /* Least time between two reads of one thread's name from /proc. */
 #define COMM_NS (100 * NS_PER_MS)
-/* Interval of writes to a full pipe, and least interval of rounds: the bell may ring constantly. */
+/*
+ * Interval of writes to a full pipe; least interval of rounds if the doorbell rings all the time.
+ */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
-/* Leave samples in their rings while more bytes than these wait for the pipe's reader. */
+/* Leave samples in their rings while more than this many bytes wait for the pipe's reader. */
 #define BACKLOG_BYTES (PIPE_WRITER_BYTES_MAX / 2)
-/* Free a claimed slot if its process is gone and has not filled the slot within this time. */
+/* Free a slot if the process that claimed it has ended and has not filled it within this time. */
 #define CLAIM_NS (2 * NS_PER_S)
-/* Read a process's seccomp filters once per so much of its CPU time; a read takes some 10 us. */
+/* Read a process's filters again after this much of its CPU time. A read takes some 10 us. */
 #define FILTERS_NS (20 * NS_PER_MS)
 
-/* The collector's private state for one slot of the arena, which describes one image. */
+/* The collector's private data about one slot of the arena, that is, about one image. */
 struct slot_notes {
 	uint64_t image; /* 0: no image recorded */
 	uint32_t pid;
-	/* The pid is of another pid namespace: only the image can report its end. */
+	/* The pid is of another pid namespace, so only the image itself can report its end. */
 	uint32_t namespaced;
-	/*
-	 * The image is over: /proc/PID shows another image, or the image stopped sampling for good.
-	 */
+	/* The image has ended: a newer image has its pid, or it stopped sampling for good. */
 	bool superseded;
 	bool has_left;
-	uint64_t cpu_ns;	     /* ns of the process when last read */
+	uint64_t cpu_ns;	     /* ns of CPU time of the process, when last read */
 	/* The process's CPU time in ns when its seccomp filters were last read. */
 	uint64_t filters_cpu_ns;
 	/* Weight of samples that the collector dropped, and number of malformed records. */
 	uint64_t dropped, malformed;
-	/* When the image ended: threads that still ran, and half-written records. */
+	/* Number of live threads and of half-written records when the image ended. */
 	uint32_t live_threads, torn;
 	struct mappings mappings;
 	struct unsampled unsampled;
 	/*
-	 * The slot's state word when it was first seen claimed. 0 if it has not been seen claimed.
+	 * The slot's state word when the collector first saw that the slot was claimed; 0 before.
 	 */
 	uint64_t claim;
 	uint64_t claimed_ns;
 };
 
-/* The collector's private state for one ring: the thread that the last RECORD_THREAD described. */
+/* The collector's private data about one ring: the thread as in its last RECORD_THREAD. */
 struct thread_notes {
 	uint64_t image;
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
-	/* The name that the thread itself wrote to its ring when it began or ended. */
+	/* The name that the thread wrote to its ring when it began or ended. */
 	char ring_comm[WIRE_COMM_BYTES];
-	uint64_t asked_ns;		 /* last read of the name from /proc */
+	uint64_t asked_ns;		 /* when its name was last read from /proc */
 };
 
 struct collector {
@@ -98,7 +98,7 @@ struct collector {
 	uint64_t requested;
 	uint32_t finishing; /* atomic */
 	uint32_t abandoned; /* atomic: nobody reads the pipe */
-	/* Atomic. The collector will write nothing more to the pipe. */
+	/* Atomic. Set when the collector has written its last record to the pipe. */
 	bool has_ended;
 	/* The following fields belong to the collector's thread. */
 	uint64_t answered;
@@ -194,8 +194,8 @@ static void put_control(struct collector *c, uint64_t image)
 }
 
 /*
- * Write the image's control records to the pipe. If the image @is_over, skip a half-written record
- * and count it as malformed.
+ * Write the control records of the image in slot @index to the pipe. If the image @is_over, skip a
+ * half-written record and count it as malformed.
  */
 static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
@@ -203,7 +203,7 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 	char *ring = wire_control_data(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
 
-	/* Stop after one ringful, because the writers may be as fast as the collector. */
+	/* Stop after one ringful of bytes, because the writers may be as fast as the collector. */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
 		enum wire_control_step step = wire_control_read(slot, ring, &c->control);
 
@@ -237,8 +237,8 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /*
- * Mark the earlier image with @pid as ended: the image in @slot is newer, because add_images() adds
- * in the order of numbers, so the process did an exec, or its pid was reused.
+ * Mark an earlier image with @pid as ended. The image in @slot is newer, because images are added
+ * in the order of their numbers: the process has called exec, or its pid was reused.
  */
 static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
@@ -286,8 +286,8 @@ static void add_image(struct collector *c, uint32_t index)
 /*
  * Record new images in the order of their numbers, not of their slots. So a parent comes before its
  * child, and the image that calls exec before the image that the exec begins. A parent's slot is
- * live before its child gets a number, so every image with a number up to `last` has its parent in
- * a slot. Images with later numbers wait for the next round.
+ * live before its child gets a number. So for an image with a number up to `last`, the parent's
+ * slot is found as well. Images with later numbers wait for the next round.
  */
 static void add_images(struct collector *c)
 {
@@ -313,7 +313,7 @@ static void add_images(struct collector *c)
 		add_image(c, newcomers[i].slot);
 }
 
-/* Free a claimed slot if its process was killed before it filled the slot. */
+/* Free a claimed slot if the process was killed before it filled the slot. */
 static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
@@ -334,7 +334,7 @@ static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* Set has_unseen if the process has seccomp filters that the library did not see installed. */
+/* Set has_unseen if the process has more seccomp filters than the library has counted. */
 static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;
@@ -343,7 +343,7 @@ static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 		return;
 	notes->filters_cpu_ns = notes->cpu_ns;
 	filters = procfs_filters(notes->pid);
-	/* Read the slot after /proc, because the library counts a filter before installing it. */
+	/* Read /proc first, because the library counts a filter before installing it. */
 	if (filters > __atomic_load_n(&slot->filters, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
 }
@@ -361,7 +361,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->image || !wire_slot_is_used(state))
 		return;
 	read_control(c, index, false);
-	/* If the process is killed, the last value read here counts as its CPU time. */
+	/* Read the CPU time in each round: if the process is killed, the last value counts. */
 	notes->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
@@ -374,7 +374,7 @@ static void check_slot(struct collector *c, uint32_t index)
 	if (!notes->namespaced && !notes->superseded)
 		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
 			&c->pipe_writer);
-	/* A process that reported its exit and has no CPU clock is gone: skip /proc. */
+	/* A process that has reported its exit and has no CPU clock is gone. Do not ask /proc. */
 	is_gone = (state & 0xff) == WIRE_SLOT_EXIT && !cpu_ns;
 	notes->has_left = notes->superseded ||
 			  (!notes->namespaced && (is_gone || !procfs_is_running(notes->pid)));
@@ -382,7 +382,7 @@ static void check_slot(struct collector *c, uint32_t index)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* Find the image that owns the ring of @pass. Returns NULL if the image is not recorded. */
+/* Find the image that owns the ring of @pass. Returns its slot; NULL if it is not recorded. */
 static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_pass *pass)
 {
 	uint32_t slot = __atomic_load_n(&wire_ring(c->arena, pass->index)->slot, __ATOMIC_RELAXED);
@@ -399,8 +399,8 @@ static bool is_live(const struct wire_slot *slot)
 }
 
 /*
- * Read the thread's name from /proc, because no handler reads it. After an exec, /proc shows the
- * next program's name, so the slot must be WIRE_SLOT_LIVE before and after the read.
+ * Read the thread's name from /proc, because signal handlers do not read it. After an exec, /proc
+ * shows the new program's name, so the slot must be WIRE_SLOT_LIVE before and after the read.
  */
 static void read_comm(struct collector *c, const struct slot_notes *owner,
 	struct thread_notes *notes, uint32_t tid, char *comm)
@@ -444,14 +444,14 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	/* If the walk did not reach the root, skip its last frame: it may be no code address. */
+	/* Do not look up the last frame of an incomplete walk: it may be no code address. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
 		notes->dropped += sample->weight;
 }
 
-/* Report the end of @ended to the reader if its times are known and plausible. */
+/* Report to the reader that thread @ended has ended, if its times are known and plausible. */
 static void report_thread_end(const struct collector *c, const struct collector_thread *ended)
 {
 	if (c->reader && ended->end_ns > ended->start_ns && ended->end_ns <= clock_now_ns() &&
@@ -475,7 +475,7 @@ static struct collector_thread thread_of(
 	return thread;
 }
 
-/* Pass on the kernel stacks that the thread's second perf event has recorded. */
+/* Hand the kernel stacks from the thread's second perf event to the reader. */
 static void pass_kernel_stacks(
 	struct collector *c, const struct wire_drain_pass *pass, const struct slot_notes *notes)
 {
@@ -512,7 +512,9 @@ static void drain_ring(struct collector *c, uint32_t index)
 		report_thread_end(c, &ended);
 }
 
-/* Write exit_credit, the weight left when the process began to exit, on the thread's last stack. */
+/*
+ * Write a sample of exit_credit, the weight left at the process's exit, on the thread's last stack.
+ */
 static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
@@ -528,15 +530,15 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 		put_sample(c, notes, &sample, NULL);
 }
 
-/* Should the image be ended now? With @release only if it has left, otherwise always. */
+/* Is the image to be ended now? With @release, end images that have left; otherwise, end all. */
 static bool is_ending(const struct slot_notes *notes, bool release)
 {
 	return notes->image && (!release || notes->has_left);
 }
 
 /*
- * For each image that ends, record names, ends and exit_credit of the threads that were alive until
- * then. With @release, free their rings and count half-written records.
+ * For each image that is_ending(), record names, ends and exit_credit of its threads that are still
+ * alive. With @release, free their rings and count half-written records.
  */
 static void end_rings(struct collector *c, bool release)
 {
@@ -563,8 +565,8 @@ static void end_rings(struct collector *c, bool release)
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /*
- * Write the image's end, after end_rings(). With @release the image is over: free its slot.
- * Otherwise the image still runs, and only its recording ends.
+ * Record the end of the image in slot @index, after end_rings(). With @release, the image has
+ * ended: free its slot. Otherwise it still runs, and only its recording ends.
  */
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
@@ -604,7 +606,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	*notes = (struct slot_notes){0};
 	if (!release)
 		return;
-	/* Zero the slot for the next claimer, but keep the positions of the control ring. */
+	/* Zero the slot for the next image, but keep the positions of the control ring. */
 	memset(&slot->image, 0,
 		offsetof(struct wire_slot, control_head) - offsetof(struct wire_slot, image));
 	memset(slot->exe, 0, sizeof(slot->exe));
@@ -613,7 +615,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* End all images in one pass over the rings, because many programs may end in one round. */
+/* End all images that are to be ended in one pass over the rings, as many may end in one round. */
 static void end_images(struct collector *c, bool release)
 {
 	uint32_t high = wire_slots_high(c->arena);
@@ -636,7 +638,8 @@ static void end_images(struct collector *c, bool release)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /*
- * Open events for new threads. Close those of programs that refuse events and wait for the close.
+ * Open events for new threads. Close the events of programs that do not want them any more: these
+ * programs wait for the close.
  */
 static void update_events(struct collector *c)
 {
@@ -661,7 +664,7 @@ static void run_round(struct collector *c)
 		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
-	/* Close events after draining, because a closed event loses its recorded stacks. */
+	/* Close events only after draining, because closing discards their recorded stacks. */
 	if (c->events)
 		update_events(c);
 	if (!is_late)
@@ -699,7 +702,7 @@ static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
-/* Returns the time of the next work in ns, if the doorbell does not ring before. */
+/* Returns the time in ns until which the collector may sleep if the doorbell does not ring. */
 static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
 {
 	uint64_t check_ns = c->reader ? c->reader->read(c->reader->context) : UINT64_MAX;
@@ -798,7 +801,7 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	/* If collector_finish() was not called before, end without final records. */
+	/* If collector_finish() was not called before, do not write final records. */
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);

@@ -6,8 +6,8 @@
  * change its owner while the collector reads it. The collector keeps its read positions in private
  * memory and does not touch the profile, so it continues while flamerun draws.
  *
- * It is a thread and not a process, so that the pids that it reads refer to flamerun's own
- * children.
+ * As a thread of flamerun it is an ancestor of the sampled processes. Yama may allow only ancestors
+ * to read a process's memory.
  */
 #ifndef CLI_GATHER_COLLECTOR_H
 #define CLI_GATHER_COLLECTOR_H
@@ -26,7 +26,7 @@ struct perf_events;
 struct collector_image {
 	uint64_t image;
 	uint32_t pid; /* in its own pid namespace */
-	/* In flamerun's pid namespace the process has another pid than `pid`. */
+	/* The process is in another pid namespace. flamerun sees it under another pid. */
 	bool namespaced;
 	/* Address in the process's memory where the process keeps its image number. */
 	uint64_t image_at;
@@ -34,7 +34,7 @@ struct collector_image {
 	uint32_t slot;			 /* index of its struct wire_slot */
 };
 
-/* A thread that has ended. The thread itself wrote these values to its ring. */
+/* A thread that has ended, with the values that it wrote to its ring. */
 struct collector_thread {
 	uint64_t image;
 	uint32_t number, tid;
@@ -43,18 +43,18 @@ struct collector_thread {
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* Callbacks that inspect processes and threads. The collector's thread calls them. */
+/* Callbacks that read waits and stacks of processes. The collector's thread calls them. */
 struct collector_reader {
 	void *context;
 	void (*start)(void *context, struct pipe_writer *pipe_writer); /* @pipe_writer: borrowed */
 	void (*add)(void *context, const struct collector_image *image);
-	/* Report a thread's end, before end(). Short threads may be known only by this. */
+	/* Report a thread's end, before end(). Short threads may not be reported otherwise. */
 	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* @end_ns is 0 if not known */
 	/* Report a kernel stack of thread number @thread. @kernel_stack is borrowed. */
 	void (*add_kernel_stack)(void *context, uint64_t image, uint32_t thread,
 		const struct kernel_stack *kernel_stack);
-	/* Read what is due. Returns the CLOCK_MONOTONIC ns of the next call. */
+	/* Do the reads that are due. Returns the CLOCK_MONOTONIC ns at which to call this again. */
 	uint64_t (*read)(void *context);
 	void (*finish)(void *context);
 };
@@ -71,19 +71,19 @@ struct collector_config {
 int collector_start(struct collector **out, const struct collector_config *config);
 
 /*
- * Ask for a read of the whole arena now. Returns the number of the RECORD_ROUND that follows it.
- * Context: any thread, one at a time.
+ * Ask the collector to read the whole arena now. It then writes a RECORD_ROUND with the number that
+ * this function returns. Context: any thread, one at a time.
  */
 uint64_t collector_request(struct collector *collector);
 
 /*
- * Ask the collector to read the arena, end the images that still run, and write RECORD_END. Before
- * the call, set wire_arena.closing to stop sampling. Keep reading the pipe until
+ * Ask the collector to read the arena, end the recording of images that still run, and write
+ * RECORD_END. Before the call, set wire_arena.closing to stop sampling. Keep reading the pipe until
  * collector_has_ended(), because the collector waits for room in the pipe.
  */
 void collector_finish(struct collector *collector);
 
-/* Has the collector finished? If so, all its records are in the pipe or have been read from it. */
+/* Has the collector finished? If so, its last record is in the pipe or was read from it already. */
 bool collector_has_ended(const struct collector *collector);
 
 /* End the thread and free @collector. Without collector_finish() no final records are written. */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room for seven stacks. The collector reads the buffer at least 20 times a second. */
+/* Room for seven stacks. The collector reads the ring buffer at least 20 times a second. */
 #define RECORDS_BYTES (16u * 4096)
 
 #define REGISTERS_MAX 64u
@@ -35,7 +35,9 @@ int kernel_stacks_open(struct kernel_stacks *stacks, pid_t tid, uint64_t period_
 		.remove_on_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* A watermark that is never reached, because the buffer is polled. */
+		/*
+		 * The watermark is never reached, so the event wakes nobody. The buffer is polled.
+		 */
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
@@ -67,13 +69,13 @@ void kernel_stacks_close(struct kernel_stacks *stacks)
 	*stacks = (struct kernel_stacks){0};
 }
 
-/* The read position in a record and the record's end, as byte counts since the event's start. */
+/* The read position in a record and the record's end, in bytes since the event was opened. */
 struct cursor {
 	const struct kernel_stacks *stacks;
 	uint64_t at, end;
 };
 
-/* Copy @bytes of the record, which may wrap around. Returns 0 if the record has fewer left. */
+/* Copy the record's next @bytes, which may wrap around. Returns 0 if fewer are left. */
 static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 {
 	const struct kernel_stacks *stacks = cursor->stacks;
@@ -92,7 +94,7 @@ static int read_bytes(struct cursor *cursor, void *out, uint64_t bytes)
 
 /*
  * Read the kernel's part of the call chain: the addresses after PERF_CONTEXT_KERNEL. All except the
- * innermost are return addresses: subtract 1 to get inside the call instruction.
+ * innermost are return addresses. Subtract 1 from these to get into the call instruction.
  */
 static int read_frames(struct cursor *cursor, struct kernel_stack *out)
 {
@@ -128,7 +130,7 @@ static int read_registers(struct cursor *cursor, struct kernel_stack *out)
 	return 1;
 }
 
-/* Read the user stack. The record has its size, so many bytes, and the number of valid bytes. */
+/* Read the user stack: the record has a size, so many bytes, and the number of valid bytes. */
 static int read_stack(struct cursor *cursor, struct kernel_stack *out)
 {
 	uint64_t room, bytes = 0;

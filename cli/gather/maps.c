@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse /proc/PID/maps, and look up code in mappings that the library did not report. */
+/* Parse /proc/PID/maps, and look up code in mappings that the library does not know. */
 #include "cli/gather/maps.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int read_text(pid_t pid, struct bytes *text)
 		bytes_put(text, part, (size_t)got);
 	error = got < 0 ? -errno : got ? -ENOMEM : 0;
 	close(fd);
-	/* The file is empty if the process has released its memory, because it is exiting. */
+	/* The file is empty if the process is exiting and has released its memory. */
 	if (!error && !text->used && !text->error)
 		error = -ESRCH;
 	bytes_put(text, "", 1);
@@ -100,9 +100,7 @@ int maps_parse(struct maps *maps, char *text)
 		size_t bytes = strcspn(line, "\n");
 		bool is_ended = line[bytes] == '\n';
 
-		/*
-		 * End the line here, because sscanf() first measures the length of its whole input.
-		 */
+		/* Terminate the line, because sscanf() first measures its whole input. */
 		line[bytes] = '\0';
 		error = add_line(&fresh, line, bytes);
 		line += bytes + is_ended;
@@ -154,7 +152,7 @@ bool maps_is_jitdump(const struct mapping *mapping)
 #define WAIT_MS_MAX 3200u
 #define NS_PER_MS   1000000ULL
 
-/* Module numbers count down from WIRE_MODULE_MAX here, because the library's count up from 1. */
+/* Modules are numbered from WIRE_MODULE_MAX down, because the library numbers them from 1 up. */
 #define MODULES_MAX (WIRE_MODULE_MAX / 2)
 
 static int is_known(const struct mappings *mappings, uint64_t address)

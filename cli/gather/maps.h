@@ -2,9 +2,9 @@
 /*
  * Read /proc/PID/maps into a sorted table (source: proc(5)). Also find code that a process mapped
  * from a file without the dynamic linker: V8, for example, maps its built-in functions a second
- * time from node's file. The library in the process knows only the dynamic linker's modules. If a
- * sample has a frame in none of them, look up its mapping and report the mapping as a module.
- * Context: one thread.
+ * time from node's file. The library in the process knows only the modules that the dynamic linker
+ * loaded. If a frame of a sample is in none of these, its mapping is looked up here and reported as
+ * a module. Context: one thread.
  */
 #ifndef CLI_GATHER_MAPS_H
 #define CLI_GATHER_MAPS_H
@@ -58,7 +58,7 @@ bool maps_is_jitdump(const struct mapping *mapping);
 #define MAPPINGS_KNOWN 8
 
 struct mappings {
-	/* An address to look up that is in no range of `known`, or 0. */
+	/* The next address to look up, or 0. It is in no range of `known`. */
 	uint64_t wanted;
 	/* Ranges that were looked up before. A new range overwrites the oldest. */
 	struct {
@@ -67,21 +67,21 @@ struct mappings {
 	uint32_t known_count;
 	uint32_t announced; /* number of modules reported */
 	bool has_dump;	    /* the process's jitdump was reported */
-	/* Least ms between two reads of maps. Doubled when a read finds no code at `wanted`. */
+	/* Least ms between two reads of maps. Doubled after a read without success. */
 	uint32_t wait_ms;
 	uint64_t read_ns;
 };
 
 /*
- * Find the first of the @count frames at @frames (unaligned) that has no module and lies in no
- * known range, and store its address in `wanted`. Do nothing if `wanted` is set already.
+ * Find the first of the @count @frames (unaligned words) that is in no module and in no known
+ * range, and store its address in `wanted`. Do nothing if `wanted` is set already.
  */
 void mappings_request(struct mappings *mappings, const char *frames, uint32_t count);
 
 /*
- * Look up `wanted` in the maps of process @pid, if wait_ms have passed since the last read. If
- * `wanted` lies in a file's code, write that mapping as a module of @image to @pipe_writer. If a
- * jitdump is mapped, report it once as a module, which only gives the name of the file. Does
+ * Look up `wanted` in the mappings of process @pid, if wait_ms have passed since the last read. If
+ * it is in code of a file, write that mapping as a module of @image to @pipe_writer. Also write a
+ * mapped jitdump as a module, once; this module only gives the name of the jitdump file. Does
  * nothing if /proc/@pid/maps cannot be read.
  */
 void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,

@@ -3,10 +3,10 @@
  * Each event counts the CPU time of one thread (cpu-clock). If the thread is in user mode at the
  * end of a period, the event signals the thread.
  *
- * Events exclude the kernel, because a signal sent during execve(2) would find the handler gone and
- * kill the new program. At 10 kHz this would happen at every second exec. When an exec succeeds,
- * remove_on_exec removes the event. With perf_event_paranoid 2 an unprivileged user may open only
- * events that exclude the kernel.
+ * Events exclude the kernel, because a signal that is sent during execve(2) would arrive after the
+ * exec has removed the handler, and kill the new program. At 10 kHz this would happen at every
+ * second exec. When an exec succeeds, remove_on_exec removes the event. With perf_event_paranoid 2
+ * an unprivileged user may open only events that exclude the kernel.
  *
  * Every sampled process can write the arena, and flamerun may be root, so a thread id in the arena
  * may be forged. So an event is opened disabled. It is enabled only if its thread then belongs to a
@@ -36,7 +36,7 @@
 
 /* The events of one ring's thread. */
 struct perf_event {
-	/* The ring's owner when an event was last tried; 0: none. */
+	/* The ring's owner when opening an event was last tried; 0 before. */
 	uint64_t owner;
 	bool is_open;
 	struct kernel_stacks stacks;
@@ -50,7 +50,7 @@ struct perf_events {
 	uint64_t period_ns;
 	bool has_kernel;
 	uint64_t unseen; /* atomic */
-	/* The number of the image that is_of_run() last checked, and the result. */
+	/* The image number that is_of_run() last checked, and the result. */
 	uint64_t image;
 	bool is_of_run;
 	struct perf_event rings[WIRE_RINGS];
@@ -95,7 +95,7 @@ static int signal_thread(int fd, pid_t tid, int signal)
 	return 0;
 }
 
-/* Raise RLIMIT_NOFILE so that each ring can have a descriptor. *@before is the old limit. */
+/* Raise RLIMIT_NOFILE so that each ring can have a descriptor. *@before gets the old limit. */
 static int raise_files(struct rlimit *before, bool *has_raised)
 {
 	struct rlimit limit;
@@ -148,7 +148,7 @@ static void count_signal(int number)
 
 /*
  * Run a loop until @signals signals have arrived, or for twice the CPU time in which COST_SIGNALS
- * signals should arrive. Returns the number of rounds. *@cpu_ns is set to their CPU time.
+ * signals should arrive. Returns the loop's rounds. *@cpu_ns is set to their CPU time.
  */
 static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 {
@@ -192,9 +192,9 @@ out:
 	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
 }
 
-/* Events' periods are 1/SHORTER_BY shorter than samples', see libprof/sampler/events.c. */
+/* An event's period is 1/SHORTER_BY less than a sample's, see libprof/sampler/events.c. */
 #define SHORTER_BY 256
-/* Shortest period in ns: signals without their handlers then take 4/9 of the time. */
+/* Shortest period in ns. Signals without their handlers then take 4/9 of the time. */
 #define COST_PART(cost_ns) ((cost_ns)*9 / 4)
 
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
@@ -205,9 +205,9 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 	if (period_ns < COST_PART(cost_ns))
 		period_ns = COST_PART(cost_ns);
 	/*
-	 * After a handler call, no sample is taken for `rests` times the duration of the call, so
-	 * handlers take 1 / (1 + rests) of the time. Choose `rests` so that this share is 1/2 -
-	 * cost / period: signals and handlers then take one half of the time.
+	 * After a handler call of duration d, no sample is taken for `rests` * d, so handlers take
+	 * 1 / (1 + rests) of the time. Choose `rests` so that this is 1/2 - cost / period. Then
+	 * signals and handlers together take half of the time.
 	 */
 	rests = 2 * period_ns / (period_ns - 2 * cost_ns) - 1;
 	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
@@ -215,9 +215,8 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 }
 
 /*
- * Move @fd (takes ownership) to descriptor @number. Returns 0, or -errno if @number is in use. In a
- * signal, si_fd is the number that the descriptor had at F_SETSIG, so the number identifies the
- * ring.
+ * Move @fd (takes ownership) to descriptor @number. Returns 0, or -errno if @number is in use. The
+ * signal's si_fd is the descriptor's number at F_SETSIG, so it tells the handler the ring.
  */
 static int move_to(int fd, int number)
 {
@@ -231,9 +230,9 @@ static int move_to(int fd, int number)
 }
 
 /*
- * Make the kernel enlarge flamerun's table of descriptors while flamerun has one thread. With
- * several threads the kernel waits 10 to 30 ms for an RCU grace period, in which the first sampled
- * thread would have no event. @fd is any open descriptor.
+ * Make the kernel enlarge flamerun's table of descriptors while flamerun has one thread. Later,
+ * with several threads, the kernel would wait 10 to 30 ms for an RCU grace period, and the first
+ * sampled thread would have no event until then. @fd is any open descriptor.
  */
 static void make_room(int fd)
 {
@@ -287,8 +286,8 @@ static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
 
 /*
  * Does the program still want events? begin_event() sets has_event before it calls this. The
- * program sets no_events before it reads has_event. So if this does not see no_events, the program
- * sees has_event and waits until the event is closed.
+ * program sets no_events before it reads has_event. So if this function reads no_events as 0, the
+ * program reads has_event as 1 and waits until the event is closed.
  */
 static bool is_wanted(const struct perf_events *events, const struct wire_slot *slot)
 {
@@ -311,7 +310,7 @@ static void close_event(struct perf_events *events, uint32_t index)
 	*event = (struct perf_event){0};
 }
 
-/* Open the events of ring @index. If the first is refused, the thread keeps its timer. */
+/* Open the events of ring @index. If the first event is refused, the thread's timer continues. */
 static void begin_event(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
 {
@@ -354,9 +353,7 @@ void perf_events_update(
 		close_event(events, index);
 	if (!is_owned)
 		return;
-	/*
-	 * Set `owner` even if the event was refused, so that it is not tried again for this thread.
-	 */
+	/* Set `owner` even if the event was refused, to try only once for each thread. */
 	begin_event(events, index, pid, slot);
 	event->owner = owner;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open a perf event on each sampled thread if the rate is above the kernel's tick, the highest rate
- * of CPU timers. The event signals the thread, and the thread's handler takes the sample
+ * Open a perf event on each sampled thread if the rate is above the kernel's tick rate, which
+ * limits CPU timers. The event signals the thread, and the thread's handler takes the sample
  * (libprof/sampler/events.c). The descriptors belong to flamerun, not to the program.
  *
  * Context: the collector's thread, except for perf_events_probe(), _new() and _free().
@@ -41,17 +41,17 @@ int perf_events_probe(uint32_t rate_hz);
 uint64_t perf_events_cost_ns(int signal);
 
 /*
- * Set in @arena the period of events and the pause after a handler call, for samples at @rate_hz if
- * a signal costs @cost_ns. Signals without handlers then take less than half of a thread's time;
- * signals and handlers together take at most half.
+ * Store in @arena the period of events and the pause after a handler call, for samples at @rate_hz
+ * if a signal costs @cost_ns. They are chosen so that signals without their handlers take less than
+ * half of a thread's time, and signals with handlers at most half.
  */
 void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns);
 
 /*
- * Create a set of events that send @signal, with the period that perf_events_set_period() stored in
- * @arena. @arena and its @descriptor are borrowed. With @has_kernel each thread gets a second event
- * that records its kernel stacks (kernel_stacks.h). Returns an owned object, or NULL without
- * memory.
+ * Create an object that opens events on threads. The events send @signal, with the period that
+ * perf_events_set_period() has stored in @arena. @arena and its @descriptor are borrowed. With
+ * @has_kernel each thread gets a second event that records its kernel stacks (kernel_stacks.h).
+ * Returns an owned object, or NULL without memory.
  */
 struct perf_events *perf_events_new(
 	struct wire_arena *arena, int descriptor, int signal, bool has_kernel);
@@ -59,20 +59,20 @@ struct perf_events *perf_events_new(
 void perf_events_free(struct perf_events *events);
 
 /*
- * Open or close the events of ring @index, according to the ring's owner and its @slot. @pid is the
- * owner's pid in flamerun's pid namespace; 0 if unknown, then no event is opened.
+ * Open or close the events of ring @index, depending on the ring's owner and its @slot. @pid is the
+ * owner's pid in flamerun's pid namespace, or 0 if unknown: then no event is opened.
  */
 void perf_events_update(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot);
 
 /*
- * Read the next recorded kernel stack of the thread of ring @index, if events were opened for
- * @owner. Returns 1 with the stack in @out, or 0.
+ * Read the next kernel stack that was recorded for the thread of ring @index, if its events were
+ * opened for the image of @owner. Returns 1 with the stack in @out, or 0 if there is none.
  */
 int perf_events_next_stack(
 	const struct perf_events *events, uint32_t index, uint64_t owner, struct kernel_stack *out);
 
-/* Returns the number of threads whose second event could not be opened. Context: any thread. */
+/* Returns the number of threads for whose kernel stacks no event opened. Context: any thread. */
 uint64_t perf_events_unseen(const struct perf_events *events);
 
 #endif

@@ -21,10 +21,10 @@
 
 #define NS_PER_S   1000000000ULL
 #define READ_BYTES (1u << 16)
-/* Bytes; the most that an unprivileged process may request of a pipe. */
+/* Size of a pipe in bytes: the largest that an unprivileged process may request. */
 #define PIPE_BYTES (1 << 20)
 
-/* The bytes from one pipe. A read(2) may end in the middle of a record. */
+/* Bytes that were read from one pipe. A read(2) may end in the middle of a record. */
 struct stream {
 	int pipe_read, pipe_write;
 	/* A record had a wrong length, so the start of the next record is unknown. */
@@ -195,7 +195,7 @@ static void read_image_record(struct pipe_reader *pipe_reader, struct record_ima
 	pipe_reader->state.images_seen++;
 }
 
-/* Open the module's file for later naming, while /proc has it: most processes still run now. */
+/* Open the module's file now, while most processes run and /proc leads to it. Naming needs it. */
 static void hold_file(
 	struct pipe_reader *pipe_reader, uint32_t image, const struct record_module *record)
 {
@@ -242,7 +242,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 	hold_file(pipe_reader, image, record);
 }
 
-/* Count a record that exceeded a limit of the profile as if its control ring had been full. */
+/* If a limit of the profile refused a record, count it as if its control ring had been full. */
 static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
@@ -323,7 +323,9 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 	if (!image)
 		return;
 	pid = image->pid;
-	/* Record a sample without a thread for the main thread, with the one frame [unsampled]. */
+	/*
+	 * Without a thread, record the sample for the main thread, with the one frame [unsampled].
+	 */
 	if (!record->thread) {
 		sample.thread = image->pid;
 		sample.frames = 1;
@@ -451,7 +453,7 @@ static size_t min_record_bytes(uint32_t type, int *text)
 	}
 }
 
-/* Is @record of a known type and long enough, its text terminated and its frames inside it? */
+/* Is @record of a known type, long enough, with terminated text and all of its frames? */
 static int is_valid_record(const struct record *record)
 {
 	struct wire_sample sample;
@@ -475,7 +477,7 @@ static void read_record(
 		counts_of(pipe_reader)->malformed++;
 		return;
 	}
-	/* Out of memory: still read RECORD_ROUND and RECORD_END, because others wait for them. */
+	/* Without memory, still read RECORD_ROUND and RECORD_END: flamerun waits for these. */
 	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
 	switch (record->type) {
@@ -517,7 +519,7 @@ static void read_record(
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Give up the stream of @source, because the next record cannot be found. */
+/* Stop reading records of @source, because it is not known where the next record starts. */
 static void end_damaged(struct pipe_reader *pipe_reader, enum record_source source)
 {
 	counts_of(pipe_reader)->damaged_streams++;
@@ -526,7 +528,7 @@ static void end_damaged(struct pipe_reader *pipe_reader, enum record_source sour
 		pipe_reader->state.round = UINT64_MAX;
 }
 
-/* Read the whole records at the stream's front, and move the remaining bytes there. */
+/* Read the complete records of a stream, and move the remaining bytes to its front. */
 static void read_records(struct pipe_reader *pipe_reader, enum record_source source)
 {
 	struct stream *stream = &pipe_reader->streams[source];
@@ -545,7 +547,7 @@ static void read_records(struct pipe_reader *pipe_reader, enum record_source sou
 		read_record(pipe_reader, source, record);
 		at += record->bytes;
 	}
-	/* Empty a damaged stream, because its writer waits until all bytes are read. */
+	/* Discard a damaged stream's bytes, because its writer waits until they are read. */
 	if (stream->is_damaged)
 		at = stream->count;
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
@@ -557,7 +559,7 @@ static void read_stream(struct pipe_reader *pipe_reader, enum record_source sour
 	struct stream *stream = &pipe_reader->streams[source];
 
 	for (;;) {
-		/* READ_BYTES fit, because less than one record is left from before. */
+		/* READ_BYTES fit, because the bytes left from before are less than one record. */
 		ssize_t got = read(stream->pipe_read, stream->bytes + stream->count, READ_BYTES);
 
 		if (got < 0 && errno == EINTR)

@@ -30,19 +30,19 @@ int pipe_reader_writer(const struct pipe_reader *pipe_reader, enum record_source
 /* Returns a descriptor that is ready for POLLIN when a pipe can be read. Owned by @pipe_reader. */
 int pipe_reader_descriptor(const struct pipe_reader *pipe_reader);
 
-/* Read all that the pipes hold. Never blocks. Returns 0, or -ENOMEM: earlier records stay. */
+/* Read all that the pipes hold. Never blocks. Returns 0, or -ENOMEM: read records stay. */
 int pipe_reader_read(struct pipe_reader *pipe_reader);
 
 /* Sleep until a pipe can be read, for at most @timeout_ms. */
 void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms);
 
-/* One reason why programs could not be sampled, or only by stops. At most so many are kept. */
+/* A reason why programs could not be sampled, or only by stops. This many reasons are kept. */
 #define PIPE_READER_REFUSALS 8
 struct pipe_reader_refusal {
 	uint64_t programs; /* 0: unused entry */
 	/* The programs were sampled by stops, see struct record_refusal. */
 	bool by_stops;
-	char text[256]; /* reason, as for the first program */
+	char text[256]; /* the reason, as for the first program */
 };
 
 #define PIPE_READER_LIVES_MAX 65536u
@@ -53,7 +53,7 @@ struct pipe_reader_state {
 	/* number of live images */
 	unsigned live;
 	uint64_t images_seen; /* number of images ever seen */
-	/* Number of the last RECORD_ROUND. UINT64_MAX if no further RECORD_ROUND will arrive. */
+	/* Number in the last RECORD_ROUND. UINT64_MAX if the collector's stream is damaged. */
 	uint64_t round;
 	struct record_waits waits[RECORD_SOURCES];
 	/* The first PIPE_READER_LIVES_MAX RECORD_LIFE records. Owned by the reader. */
@@ -63,7 +63,9 @@ struct pipe_reader_state {
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
 
-/* Returns the modules' files, opened when RECORD_MODULE was read. Borrowed; NULL without memory. */
+/*
+ * Returns the modules' files, opened when their records were read. Borrowed; NULL without memory.
+ */
 const struct held_files *pipe_reader_held(const struct pipe_reader *pipe_reader);
 
 /* Returns the profile, borrowed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writing end of a pipe: a buffer of bytes that are not yet written. When a record needs room,
- * these bytes are moved to the buffer's start. The reading end is pipe_reader.c.
+ * The writing end of a pipe: a buffer of bytes that are not yet written. To make room for a record,
+ * these bytes are moved to the start of the buffer. The reading end is pipe_reader.c.
  */
 #include "cli/gather/pipe_record.h"
 

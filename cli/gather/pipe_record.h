@@ -56,10 +56,10 @@ struct record {
 struct record_image {
 	struct record record;
 	uint64_t id;	 /* never used again */
-	uint64_t parent; /* image that forked; or 0 */
+	uint64_t parent; /* the image that forked this one; or 0 */
 	uint64_t start_ns;
 	uint32_t pid, ppid;
-	char exe[WIRE_EXE_BYTES]; /* "": as the parent's */
+	char exe[WIRE_EXE_BYTES]; /* "": the same as the parent's */
 	char comm[WIRE_COMM_BYTES];
 };
 
@@ -115,11 +115,11 @@ struct record_sample {
 	struct record record;
 	uint64_t image;
 	uint64_t time_ns;
-	/* Number in the image. 0: no thread, the sample counts for the whole image. */
+	/* The thread's number in the image. 0: the sample counts for the whole image. */
 	uint32_t thread;
-	/* In sampling periods. 0: the record only sets the stack that later records refer to. */
+	/* In sampling periods. 0: only sets the stack for later records with 0 frames. */
 	uint32_t weight;
-	uint32_t frames; /* 0: the thread's last stack */
+	uint32_t frames; /* 0: same as the thread's last stack */
 	uint8_t kind;	 /* enum wire_kind */
 	uint8_t end;	 /* enum wire_end */
 	uint16_t pad;
@@ -134,23 +134,21 @@ enum record_unsampled {
 	RECORD_REFUSED /* tracing is forbidden */
 };
 
-/* The end of an image. In the tracing process's records, counters of the library are 0. */
+/* The end of an image. If written by the tracing process, the library's counters in it are 0. */
 struct record_image_end {
 	struct record record;
 	uint64_t image;
-	/* CPU time in ns that the process had used when sampling began. */
+	/* The process's CPU time in ns when sampling began. */
 	uint64_t start_cpu_ns;
 	/* CPU time in ns of the process when it ended, or when its clock was last read. */
 	uint64_t cpu_ns;
-	/* As in struct wire_slot. The tracing process knows only threads_ns. */
+	/* As in struct wire_slot. The tracing process sets only threads_ns. */
 	uint64_t threads_ns, children_ns, children_kib, after_leave;
-	/*
-	 * 1: the times are those at the image's end. The image wrote them itself, or it was traced.
-	 */
+	/* 1: the times are those at the image's end, from the image itself or from tracing. */
 	uint32_t end_is_reported;
 	uint32_t left_paused;
 	uint32_t quit;	    /* enum wire_quit */
-	/* 0: the image outlived the sampling */
+	/* 0: the image still ran when sampling ended */
 	uint32_t has_ended;
 	uint32_t still_runs;
 	uint32_t left_by_exec;
@@ -160,7 +158,7 @@ struct record_image_end {
 	uint32_t timer_error;
 	/* the sampling signal */
 	uint32_t signal;
-	/* 1: at the image's end, the sampling signal had another handler than the library's. */
+	/* 1: at the image's end, the handler of the sampling signal was not the library's. */
 	uint32_t is_displaced;
 	uint64_t unsampled_ns[WIRE_UNSAMPLED_CAUSES];
 	uint64_t short_threads;
@@ -169,46 +167,44 @@ struct record_image_end {
 	struct wire_counters counts;
 };
 
-/* Counters of one source for all images together, written when the source ends. */
+/* Counters of one source (collector or tracer) for all images, written when the source ends. */
 struct record_totals {
 	struct record record;
 	struct wire_counters counts;
 	uint64_t unknown_runtimes; /* set of runtime_bit() */
 };
 
-/* Programs that could not be sampled, or only by stops, for one reason. Written by the tracer. */
+/* From the tracer: programs that could not be sampled, or only by stops, for one reason. */
 struct record_refusal {
 	struct record record;
 	uint64_t programs;
-	/*
-	 * 1: the programs were sampled by stops (tracing stops), which may cut system calls short.
-	 */
+	/* 1: the programs were sampled by tracing stops, which may cut system calls short. */
 	uint64_t by_stops;
-	char text[];	   /* reason of the first program */
+	char text[];	   /* the reason, as for the first program */
 };
 
-/* Clock readings of an observed thread. Its samples and waits must add up to these. */
+/* Times of a thread. The weights of its samples and waits must add up to these. */
 struct record_life {
 	struct record record;
 	uint64_t image;
 	/* The thread's number in the image, and its thread id. */
 	uint32_t thread, tid;
-	/* elapsed, from begin to end */
+	/* elapsed time from the thread's begin to its end */
 	uint64_t span_ns;
-	/* on a CPU, by the kernel */
+	/* time on a CPU, according to the kernel */
 	uint64_t cpu_ns;
 	/* Time off CPU while the program had paused the recording. */
 	uint64_t paused_ns;
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* At a source's end: why it first could not read a thread's wait; "" if it always could. */
+/* At a source's end: the reason of the first failed read of a thread's wait, or "". */
 struct record_waits {
 	struct record record;
 	char refusal[192];
 };
 
-/* Since collector_request() returned `number`, the collector has read the whole arena. */
+/* The collector has read the whole arena since collector_request() returned `number`. */
 struct record_round {
 	struct record record;
 	uint64_t number;
@@ -219,7 +215,7 @@ struct record_round {
 /*
  * A buffer of records to be written to a pipe. Writing never waits for the reader, except in
  * pipe_writer_finish(). If the tracing process waited, it would delay every signal of its targets;
- * if the collector waited, rings would fill up. Records that the pipe has no room for stay in
+ * if the collector waited, rings would fill up. Records for which the pipe has no room stay in
  * memory, up to PIPE_WRITER_BYTES_MAX.
  *
  * Context: one thread.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each check finds the threads that used CPU time since the previous check and had no sample in
- * that time. The time is added to the cause that /proc shows now, for example that the thread
- * blocks the signal. Two further causes are reported by the library when its process ends: a
- * replaced handler, and threads that were too short.
+ * Each check finds the threads that used CPU time since the last check but had no sample in that
+ * time. Their time is added to the cause that /proc shows now, for example that the thread blocks
+ * the signal. The library itself reports two further causes when its process ends: a replaced
+ * handler, and threads that were too short.
  */
 #include "cli/gather/unsampled.h"
 
@@ -20,14 +20,14 @@
 #define NS_PER_S  1000000000ULL
 
 /*
- * A check happens only if more CPU time without samples has appeared than MISSING_NS, and if it is
- * more than 1/MISSING_SHARE of all CPU time, because the number of samples varies by chance.
+ * Check threads only if the CPU time without samples has grown by MISSING_NS and is more than
+ * 1/MISSING_SHARE of all CPU time, because the number of samples varies by chance.
  */
 #define MISSING_NS    (20 * NS_PER_MS)
 #define MISSING_SHARE 16
 /*
- * By chance, a thread with a ring may have no sample for CHANCE_PERIODS periods, so skip the thread
- * if it used less CPU time than this. Skip a thread without a ring until it used USED_NS.
+ * Skip a thread with a ring that used less than CHANCE_PERIODS periods of CPU time, because it may
+ * have no sample by chance. Skip a thread without a ring until it has used USED_NS.
  */
 #define CHANCE_PERIODS 4
 #define USED_NS	       NS_PER_MS
@@ -39,7 +39,7 @@ struct unsampled_thread {
 	pid_t tid;
 	/* Values of the last check: */
 	uint64_t cpu_ns;
-	uint64_t turns; /* times it got a CPU */
+	uint64_t turns; /* number of times that it got a CPU */
 	/* Number of times the thread went to sleep. 0 if the thread has no ring. */
 	uint64_t sleeps;
 	uint64_t written; /* bytes written to its ring */
@@ -51,9 +51,9 @@ struct subject {
 	const struct wire_slot *slot;
 	pid_t pid;
 	uint64_t image;
-	/* of the process, now */
+	/* CPU time of the process now */
 	uint64_t cpu_ns;
-	/* Time between samples. 0 if the arena has no rate. */
+	/* Sampling period. 0 if the arena's rate is 0. */
 	uint64_t period_ns;
 	/* CPU time that a thread may use without a sample by chance. */
 	uint64_t chance_ns;
@@ -82,9 +82,7 @@ static int read_clock(pid_t pid, pid_t tid, struct procfs_clock *clock)
 	return error;
 }
 
-/*
- * Find or add the state of thread @tid. Returns NULL without memory or above THREADS_MAX threads.
- */
+/* Find or add the entry of thread @tid. Returns NULL without memory or with THREADS_MAX entries. */
 static struct unsampled_thread *find_thread(struct unsampled *unsampled, pid_t tid)
 {
 	for (unsigned i = 0; i < unsampled->count; i++)
@@ -103,7 +101,7 @@ static enum wire_unsampled cause_without_ring(const struct subject *subject, pid
 
 	if (procfs_flags(subject->pid, tid) & PROCFS_IO_WORKER)
 		return WIRE_UNSAMPLED_IO_WORKER;
-	/* Some threads got no ring or timer, and it is not known which, so the cause is unknown. */
+	/* The cause is unknown if some threads got no ring or timer: this may be one of them. */
 	if (slot->ringless_threads || slot->timerless_threads || slot->confined_threads)
 		return WIRE_UNSAMPLED_NONE;
 	return WIRE_UNSAMPLED_UNANNOUNCED;
@@ -122,9 +120,9 @@ static uint64_t read_sleeps(pid_t pid, pid_t tid)
 }
 
 /*
- * Was the thread asleep at most ticks of the kernel? At each tick the kernel checks only the timers
- * of the thread that runs then, so a thread that always sleeps before the tick is never sampled. If
- * the thread mostly lost its CPU to other threads, this is not the reason.
+ * Was the thread asleep at most kernel ticks? At a tick the kernel checks only the timers of the
+ * thread that runs, so a thread that always sleeps at the tick is never sampled. This is not the
+ * reason if the thread mostly stopped running because other threads got its CPU.
  */
 static bool dodged_ticks(
 	const struct unsampled_thread *thread, const struct unsampled_thread *before)
@@ -163,10 +161,10 @@ static void read_thread(struct unsampled *unsampled, const struct subject *subje
 
 	if (!thread || read_clock(subject->pid, tid, &clock))
 		return;
-	/* The clock went back, so this is a new thread with a reused thread id. */
+	/* If the clock went back, another thread has the thread id now. */
 	if (clock.cpu_ns < thread->cpu_ns)
 		*thread = (struct unsampled_thread){.tid = tid};
-	/* Do not count CPU time that the main thread used before its timer was started. */
+	/* Skip CPU time that the main thread used before its timer was started. */
 	if (known < unsampled->count && tid == subject->pid)
 		thread->cpu_ns = subject->slot->start_cpu_ns;
 	written = ring ? __atomic_load_n(&ring->written, __ATOMIC_RELAXED) : 0;
@@ -196,7 +194,7 @@ static void read_threads(struct unsampled *unsampled, const struct subject *subj
 	free(tids);
 }
 
-/* Returns the CPU time in ns for which there is no sample; 0 if it is within chance. */
+/* Returns the CPU time in ns that has no samples; 0 if so little may have none by chance. */
 static uint64_t missing_ns(const struct subject *subject)
 {
 	const struct wire_slot *slot = subject->slot;
@@ -213,16 +211,14 @@ static uint64_t missing_ns(const struct subject *subject)
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns)
 {
-	/*
-	 * A sampled program may have overwritten the rate with 0. Then no time counts as missing.
-	 */
+	/* A sampled program may have set the rate to 0. Then no samples are missing. */
 	uint32_t rate_hz = __atomic_load_n(&arena->rate_hz, __ATOMIC_RELAXED);
 	uint64_t period_ns = rate_hz ? NS_PER_S / rate_hz : 0;
 	const struct subject subject = {arena, slot, unsampled->pid, unsampled->image, cpu_ns,
 		period_ns, CHANCE_PERIODS * period_ns};
 	uint64_t missing = missing_ns(&subject), now_ns = clock_now_ns(), begun_ns;
 
-	/* Deferred samples arrived since the last check, so less time is missing now. */
+	/* missing_ns can fall, because deferred samples have arrived since the last check. */
 	if (missing < unsampled->missing_ns)
 		unsampled->missing_ns = missing;
 	if (missing < unsampled->missing_ns + MISSING_NS || now_ns < unsampled->next_ns ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Find out why a process with the library has too few samples: which of its threads used CPU time
- * without samples, and why, according to /proc. This is done while the threads run, because /proc
- * has nothing about a thread that ended.
+ * without samples, and why, according to /proc. This is done while the threads run, because a
+ * thread that has ended is not in /proc any more.
  */
 #ifndef CLI_GATHER_UNSAMPLED_H
 #define CLI_GATHER_UNSAMPLED_H
@@ -29,14 +29,14 @@ struct unsampled {
 };
 
 /*
- * Check the threads of the image of @slot, whose process has used @cpu_ns, unless about as much CPU
- * time is without samples as at the last check. Costs 20 us per thread, at most 1/200 of a CPU.
+ * If the CPU time without samples has grown since the last check, check the threads of the image of
+ * @slot. @cpu_ns is its process's CPU time. Costs 20 us per thread, at most 1/200 of a CPU.
  */
 void unsampled_check(struct unsampled *unsampled, struct wire_arena *arena,
 	const struct wire_slot *slot, uint64_t cpu_ns);
 
 /*
- * Write the CPU time without samples, by cause, to @record when the image ends. Release @unsampled.
+ * At the image's end, write the CPU time without samples, by cause, to @record. Release @unsampled.
  */
 void unsampled_end(
 	struct unsampled *unsampled, const struct wire_slot *slot, struct record_image_end *record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attach with PTRACE_SEIZE, because it neither stops the thread nor changes how other processes see
- * signals and stops. PTRACE_O_EXITKILL is not set, so targets survive the tracer.
+ * Attach with PTRACE_SEIZE, because it does not stop the thread, and other processes see signals
+ * and stops of the thread as before. PTRACE_O_EXITKILL is not set, so targets survive the tracer.
  */
 #include "cli/outside/attach.h"
 
@@ -35,7 +35,7 @@ static int seize(const struct tracer *tracer, pid_t tid)
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
 }
 
-/* Begin to sample an image of @target. @is_young: the image has just begun. */
+/* Begin to sample an image of @target. Set @is_young if the image has just begun. */
 static void begin_image(struct tracer *tracer, struct target *target, uint64_t parent,
 	uint64_t start_cpu_ns, bool is_young)
 {
@@ -65,7 +65,9 @@ void attach_remove_target(struct tracer *tracer, struct target *target)
 	target_free(target);
 }
 
-/* Add the attached thread @tid. If it @was_there before, do not count its CPU time until now. */
+/*
+ * Add the attached thread @tid. If it @was_there before the attach, ignore its CPU time until now.
+ */
 static struct tracee *add_tracee(
 	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
 {
@@ -100,7 +102,8 @@ static pid_t *list_threads(pid_t pid, long *count)
 }
 
 /*
- * Attach to @target's unattached threads, once. Returns their number. *@error gets the first error.
+ * List @target's threads once, and attach to those that are not attached yet. Returns their number.
+ * *@error gets the first error.
  */
 static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {
@@ -141,7 +144,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	target->is_waiting = is_waiting;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	/* Repeat until no new thread is found, because threads create threads meanwhile. */
+	/* Repeat until no new thread is found, because threads may create threads meanwhile. */
 	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
@@ -179,7 +182,7 @@ bool attach_shares_memory(pid_t pid, pid_t other)
 	return !syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
 }
 
-/* Is @pid a vfork child? It will soon exec, which deletes timers, so it needs none. */
+/* Is @pid a vfork child? If so, make no timers: it will soon exec, and an exec deletes timers. */
 static bool is_about_to_exec(pid_t pid)
 {
 	return attach_shares_memory(pid, (pid_t)procfs_number(pid, "PPid"));
@@ -223,7 +226,7 @@ void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 	tracees_remove(&tracer->tracees, tracee);
 }
 
-/* Remove all threads of @target except @tid. An exec ends them, some without a wait status. */
+/* Remove all threads of @target but @tid. An exec ended them, and some report no wait status. */
 static void remove_other_threads(struct tracer *tracer, const struct target *target, pid_t tid)
 {
 	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);

@@ -14,7 +14,7 @@
 
 enum attach_since {
 	ATTACH_NOW, /* count CPU time from now */
-	/* Count all CPU time: the first stack also counts for the time before it. */
+	/* Count all CPU time. The weight of the first stack includes the time before it. */
 	ATTACH_BIRTH,
 	/* Sample the process and count its CPU time only from its next exec on. */
 	ATTACH_EXEC,
@@ -23,8 +23,8 @@ enum attach_since {
 /*
  * Attach to every thread of @pid without stopping it.
  *
- * @since tells from when on CPU time is counted. @start_cpu_ns is the process's CPU time in ns that
- * does not belong to its image.
+ * @since         the time from which CPU time is counted
+ * @start_cpu_ns  CPU time in ns of the process that is not counted for its image
  *
  * Returns 0, or -errno with @message filled and nothing attached.
  */
@@ -32,15 +32,15 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
 	uint64_t start_cpu_ns, struct diag_message *message);
 
 /*
- * Attach to threads of @target that are not attached yet. The kernel attaches the tracer to threads
- * that a traced thread creates, but not to workers that the kernel creates, for example for
- * io_uring.
+ * Attach to threads of @target that are not attached yet. The kernel attaches the tracer to each
+ * thread that a traced thread creates. It does not do so for workers that the kernel creates, for
+ * example for io_uring.
  */
 void attach_new_threads(struct tracer *tracer, struct target *target);
 
 /*
  * Handle the first stop of thread @tid, which the kernel attached because its creator is traced.
- * Returns its tracee, or NULL with the thread detached: it is not to be sampled.
+ * Returns its tracee. If the thread is not to be sampled, detach it and return NULL.
  */
 struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 
@@ -51,11 +51,11 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
 void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid);
 
-/* Record CPU time and waits of @target's image at its end, or at the end of sampling. */
+/* Record the CPU time and waits of @target's image, whose sampling ends now. */
 void attach_end_image(struct tracer *tracer, struct target *target, bool has_ended,
 	bool left_by_exec);
 
-/* Record that @target's image has ended and has used target->cpu_ns of CPU time. */
+/* Record that @target's image has ended; target->cpu_ns is the CPU time at its end. */
 void attach_end_target(struct tracer *tracer, struct target *target);
 
 /* Detach the stopped @tracee and free it. If @signal is not 0, the thread gets this signal. */
@@ -69,7 +69,7 @@ bool attach_shares_memory(pid_t pid, pid_t other);
 /* Returns the target with @pid, or NULL. */
 struct target *attach_find(const struct tracer *tracer, pid_t pid);
 
-/* Remove and free @target when none of its threads is traced any more. */
+/* Remove and free @target. Call this when none of its threads is traced any more. */
 void attach_remove_target(struct tracer *tracer, struct target *target);
 
 #endif

@@ -4,9 +4,8 @@
  * Source of the layout: LSB Core, "The .eh_frame_hdr section".
  *
  * For Go programs, make one CIE, one FDE per function, and one row per range of code with the same
- * stack size. Frame pointers alone would lose the caller of every function that uses no stack, and
- * the functions called in inner loops are often of this kind. Source of the layout: LSB Core,
- * "Exception Frames".
+ * stack size. Frame pointers alone would lose the caller of each function that uses no stack, which
+ * functions called in inner loops often are. Source of the layout: LSB Core, "Exception Frames".
  */
 #include "cli/outside/cfi_table.h"
 
@@ -23,9 +22,9 @@
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
-/* Limit of output in bytes, because many functions may share rows of the input. */
+/* Limit of the output in bytes: many functions may share rows of a small input. */
 #define BYTES_MAX (1u << 28)
-#define STACK_MAX (1 << 30) /* above any Go frame */
+#define STACK_MAX (1 << 30) /* no Go frame is larger */
 
 static void put_u32(struct bytes *out, uint64_t value)
 {
@@ -113,7 +112,9 @@ int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint
 	for (uint64_t i = 0; i < table.count && out.used < BYTES_MAX; i++) {
 		struct gopclntab_function function;
 
-		/* Frame pointers unwind functions that switch stacks: make no FDE. */
+		/*
+		 * Make no FDE for functions that switch stacks: they are unwound by frame pointer.
+		 */
 		if (!gopclntab_function(&table, i, &function) &&
 			(function.is_outermost || !function.switches_stack))
 			put_fde(&out, vaddr, &table, &function);
@@ -146,7 +147,7 @@ static void write_table(
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
 
-	/* Header: version and encodings, offset of .eh_frame, count. The table follows. */
+	/* Header: version and encodings; offset of .eh_frame; number of entries. */
 	memcpy(to, kinds, sizeof(kinds));
 	put_word(to + 4, frames - (header + 4));
 	put_word(to + 8, functions->count);

@@ -28,9 +28,10 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 	uint64_t *copy_bytes, uint64_t *header);
 
 /*
- * Make an .eh_frame from the stack sizes in the Go function table of @file. The result is used at
- * ELF virtual address @vaddr, which must be at most 2 GiB from the functions. Returns 0 with an
- * owned buffer in *@frames and its size in *@bytes; -ENOENT if @file has no Go table; or -ENOMEM.
+ * Make an .eh_frame from the stack sizes in the Go function table of @file. The .eh_frame is made
+ * for ELF virtual address @vaddr, which must be at most 2 GiB from the functions. Returns 0 with an
+ * owned buffer in *@frames and its size in *@bytes; -ENOENT if @file has no Go function table; or
+ * -ENOMEM.
  */
 int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint64_t *bytes);
 

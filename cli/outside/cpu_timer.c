@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One stopped thread can make the timers of all threads of its process, because timer_create(2)
- * accepts the CPU clock of each. Source of clock numbers: Linux include/linux/posix-timers_types.h.
+ * accepts the CPU clock of any thread of the process. Source of clock numbers: Linux
+ * include/linux/posix-timers_types.h.
  */
 #include "cli/outside/cpu_timer.h"
 
@@ -21,12 +22,12 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Marks flamerun's timers: the upper half of sigev_value, which their signals carry. */
+/* Upper half of the sigev_value of flamerun's timers. Each signal of a timer carries this value. */
 #define COOKIE 0x666c616dULL /* "flam" */
 
-/* Words of the kernel's struct sigaction. The first word is the handler. */
+/* Size of the kernel's struct sigaction, in words. The first word is the handler. */
 #define ACTION_WORDS 4u
-/* Words of a struct sigevent with SIGEV_THREAD_ID: the value; signal and kind; the thread. */
+/* Words of a struct sigevent with SIGEV_THREAD_ID: value; signal and kind; thread. */
 #define EVENT_WORDS  3u
 /* Index of the scratch word to which the kernel writes the number of a new timer. */
 #define TIMER_WORD 4u
@@ -37,7 +38,7 @@
 
 #define BIT (1ULL << (CPU_TIMER_SIGNAL - 1))
 
-/* Was the signal of @info sent by a timer of flamerun, this one or an earlier one? */
+/* Was the signal of @info sent by a timer that this flamerun or an earlier flamerun made? */
 static bool is_from_timer(const siginfo_t *info)
 {
 	return info->si_signo == CPU_TIMER_SIGNAL && info->si_code == SI_TIMER &&
@@ -70,9 +71,7 @@ bool cpu_timer_is_pending(const struct tracee *tracee)
 
 /* ---- processes that can have no timers ------------------------------------------------------- */
 
-/*
- * Returns the reason why @target can't have timers as a string literal, or NULL if none is known.
- */
+/* Returns why @target can have no timers (a string literal), or NULL if no reason is known. */
 static const char *find_obstacle(const struct tracer *tracer, const struct target *target,
 	const struct procfs_status *status)
 {
@@ -106,7 +105,7 @@ void cpu_timer_refuse(struct tracer *tracer, const char *why)
 	tracer->reasons[i].programs++;
 }
 
-/* Sample all threads of @target by stops from now on, because of @why. */
+/* Give up timers for @target because of @why: sample its threads without timers by stops. */
 static void refuse(struct tracer *tracer, struct target *target, const char *why)
 {
 	struct tracee *tracee = NULL;
@@ -176,7 +175,7 @@ static void add_dead(struct target *target, int timer)
 		target->dead[target->dead_count++] = timer;
 }
 
-/* Delete timers of ended threads, because the kernel keeps such timers until the process ends. */
+/* Delete the timers of ended threads, which the kernel would keep until the process ends. */
 static void delete_dead(struct target *target, struct remote_call *call)
 {
 	unsigned *count = &target->dead_count;
@@ -210,7 +209,7 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 {
 	long result;
 
-	/* A timer's signal arrives on the way to user mode, where kernel workers never go. */
+	/* A timer would never signal a kernel worker, because it does not return to user mode. */
 	if (tracees_is_worker(tracee)) {
 		cpu_timer_set_way(tracer, tracee, WAY_WORKER);
 		return 0;
@@ -221,7 +220,7 @@ static long arm(struct tracer *tracer, struct tracee *tracee, struct remote_call
 		tracer->period_ns);
 	if (!result)
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
-	/* With -EINVAL the thread has ended and its clock is gone, which is no error. */
+	/* -EINVAL for another thread means that this thread has ended. That is no error. */
 	return result == -EINVAL && tracee->tid != call->tid ? 0 : result;
 }
 
@@ -241,7 +240,8 @@ static long arm_all(struct tracer *tracer, struct target *target, struct remote_
 }
 
 /*
- * Make timers for waiting threads and delete those of ended threads. Returns as cpu_timers_make().
+ * Make timers for threads with WAY_WAITING, and delete those of ended threads. Returns the signal
+ * with which to resume @tracee, or 0.
  */
 static int make_and_delete(struct tracer *tracer, struct tracee *tracee)
 {
@@ -288,7 +288,7 @@ int cpu_timers_make(struct tracer *tracer, struct tracee *tracee)
 
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer)
 {
-	/* If the process can make no remote calls, leave the timer. Its signals are dropped. */
+	/* If the process can make no remote calls, keep the timer and drop its signals. */
 	if (tracee->target->stops_why)
 		return 0;
 	add_dead(tracee->target, timer);

@@ -23,7 +23,7 @@ struct tracer;
 
 /*
  * The timers' signal. glibc and musl use it internally, so they do not let programs block it, and
- * their handlers ignore it if it comes from elsewhere. The tracer recognizes its timers' signals by
+ * their handlers ignore it if another sender sent it. The tracer recognizes its timers' signals by
  * si_code and passes all others on. If the process has no handler, the tracer makes it ignore the
  * signal. Otherwise, if the tracer were killed, the next timer signal would end the process.
  */
@@ -35,9 +35,9 @@ struct cpu_timer_expiry {
 };
 
 /*
- * Returns true, with @expiry filled, if the stopped thread @tid is about to get @signal from a
- * timer of flamerun. The timer may be left by an earlier flamerun that was killed: compare
- * expiry->timer with the number in the thread's struct tracee.
+ * Has the stopped thread @tid stopped because a timer of flamerun sent it @signal? If so, fill
+ * @expiry. The timer may have been made by an earlier flamerun that was killed, so compare
+ * expiry->timer with tracee->timer.
  */
 bool cpu_timer_has_expired(pid_t tid, int signal, struct cpu_timer_expiry *expiry);
 
@@ -50,18 +50,18 @@ bool cpu_timer_is_pending(const struct tracee *tracee);
 void cpu_timers_prepare(struct tracer *tracer);
 
 /*
- * Make timers for all threads with WAY_WAITING of the process of @tracee, which is in a stop that
+ * Make timers for all threads with WAY_WAITING in @tracee's process. @tracee must be in a stop that
  * allows remote calls (remote_call.h). If the process can have no timers, its threads get WAY_STOPS
  * and the reason is counted. If only this stop does not allow it, they keep WAY_WAITING. Returns
  * the signal with which to resume @tracee, or 0.
  */
 int cpu_timers_make(struct tracer *tracer, struct tracee *tracee);
 
-/* Delete all timers of @tracee's process. Allowed stops and result are as for cpu_timers_make(). */
+/* Delete all timers of @tracee's process. Needs the same stop and returns as cpu_timers_make(). */
 int cpu_timers_delete(struct tracer *tracer, struct tracee *tracee);
 
 /*
- * Delete @timer, left by an earlier flamerun, for which @tracee has stopped. Then do as
+ * Delete @timer, which an earlier flamerun made and for which @tracee has stopped. Then do as
  * cpu_timers_make(), and return the signal with which to resume @tracee, or 0.
  */
 int cpu_timers_delete_left(struct tracer *tracer, struct tracee *tracee, int timer);
@@ -73,8 +73,8 @@ void cpu_timer_refuse(struct tracer *tracer, const char *why);
 void cpu_timer_set_way(struct tracer *tracer, struct tracee *tracee, enum way way);
 
 /*
- * Forget the timer of @tracee, which ended or exec'd. Its process deletes the timer at its next
- * stop.
+ * Forget the timer of @tracee, because the thread has ended or exec'd. The timer is put into the
+ * list of timers that a stopped thread of the process deletes later.
  */
 void cpu_timer_forget(struct tracer *tracer, struct tracee *tracee);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keep one struct target for each image, and find the numbers of its threads in the arena. */
+/* Keep a struct target for each image, and find the numbers of its threads in the arena. */
 #include "cli/outside/injected.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define SEARCH_NS    (NS_PER_S / 2)
 #define SEARCHES_MAX 4
 
-/* An image in another PID namespace whose pid in flamerun's namespace is not known yet. */
+/* A program in another PID namespace whose pid in flamerun's namespace is not known yet. */
 struct unplaced {
 	struct collector_image image;
 	unsigned searches;
@@ -28,7 +28,7 @@ struct unplaced {
 
 struct injected {
 	struct injected_config config;
-	/* CLOCK_MONOTONIC ns at which sampling began. An earlier time in the arena is wrong. */
+	/* CLOCK_MONOTONIC ns at which sampling began. Replaces earlier times from the arena. */
 	uint64_t start_ns;
 	struct collector_reader reader;
 	struct target_shared shared;
@@ -53,6 +53,7 @@ static struct target **find_target(struct injected *injected, uint64_t image)
 
 /*
  * Find the ring of thread @tid. Returns the thread's number in the image, or 0 if it has no ring.
+ * *@begun_ns is set to the time when the thread began.
  */
 static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
 {
@@ -76,7 +77,7 @@ static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *
 	return 0;
 }
 
-/* Has the process of @target begun to exit or exec? Its later waits do not belong to the image. */
+/* Has the process of @target begun to exit or exec? Waits after that do not belong to the image. */
 static bool has_left(void *context, const struct target *target)
 {
 	const struct injected *injected = context;
@@ -143,7 +144,7 @@ static void add(void *context, const struct collector_image *image)
 		injected->unplaced[injected->unplaced_count++] = (struct unplaced){.image = *image};
 }
 
-/* Stop searching for the pid of @image. Returns false if it was not being searched for. */
+/* Stop the search for the pid of @image. Returns false if there was no such search. */
 static bool remove_unplaced(struct injected *injected, uint64_t image)
 {
 	for (unsigned i = 0; i < injected->unplaced_count; i++) {
@@ -155,7 +156,7 @@ static bool remove_unplaced(struct injected *injected, uint64_t image)
 	return false;
 }
 
-/* Search for the pids of all unplaced images, and make a target for each image that was found. */
+/* Search for the pids of all images in unplaced[]. Make a target for each pid that was found. */
 static void find_unplaced(struct injected *injected)
 {
 	unsigned count = injected->unplaced_count;
@@ -220,8 +221,9 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 }
 
 /*
- * Record a kernel stack from a perf event, with the unwound user stack below it. Its innermost user
- * frame entered the kernel: the pc is after a system call instruction, or at one that faulted.
+ * Unwind the user stack of @kernel_stack, and record both as one stack. The pc of the innermost
+ * user frame is not a return address: it is after a system call instruction, or at one that
+ * faulted.
  */
 static void add_kernel_stack(
 	void *context, uint64_t image, uint32_t thread, const struct kernel_stack *kernel_stack)
@@ -231,7 +233,7 @@ static void add_kernel_stack(
 	struct stackwalk walk = {.target = target,
 		.shared = &injected->shared,
 		.memory = &injected->memory,
-		/* The thread has run since, so its language frames have changed: skip them. */
+		/* The thread has run since, so its language frames in memory have changed. */
 		.is_native = true};
 	struct wire_sample sample = {.thread = thread,
 		.time_ns = kernel_stack->time_ns,

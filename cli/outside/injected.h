@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read two things about processes that have the library: the waits of their threads, and the user
- * stacks below kernel stacks from perf events. The collector knows which processes there are. The
- * collector is in a lower layer, so it calls these functions through struct collector_reader.
+ * stacks below kernel stacks from perf events. The collector, which knows all processes, is in a
+ * lower layer, so it calls these functions through struct collector_reader.
  *
  * Context: the collector's thread, except injected_new() and injected_free().
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read mapped ELF files. A file that was read before is recognized by its inode, path and ctime. */
+/* Read mapped ELF files. A file that was read before is recognized by inode, path and ctime. */
 #include "cli/outside/object.h"
 
 #include <elf.h>
@@ -23,9 +23,8 @@
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
 
-/* Read several pages per call. The kernel stops at the first unmapped page. */
 
-#define NO_PAGE 1u /* no page's address */
+#define NO_PAGE 1u /* not the address of any page */
 
 void memory_begin(struct memory *memory, pid_t pid)
 {
@@ -45,8 +44,8 @@ void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, ui
 }
 
 /*
- * Bytes above the start of a copied stack that count as this stack: they are never read from the
- * process, which runs again. 8 MiB is the usual limit of a stack.
+ * This many bytes from the start of a copied stack on count as that stack. They are read only from
+ * the copy, because the process runs again. 8 MiB is the usual limit of a stack.
  */
 #define STACK_REACH ((uintptr_t)8 << 20)
 
@@ -67,7 +66,7 @@ static void read_pages(struct memory *memory, uintptr_t page)
 		memory->held[slot] = NO_PAGE;
 		local[i] = (struct iovec){.iov_base = memory->page[slot], .iov_len = MEMORY_PAGE};
 	}
-	/* At the end of the address space, read one page only: more would overflow. */
+	/* At the end of the address space, read one page: the end of more would overflow. */
 	remote.iov_len = page > UINTPTR_MAX - MEMORY_STRETCH * MEMORY_PAGE
 				 ? MEMORY_PAGE
 				 : MEMORY_STRETCH * MEMORY_PAGE;
@@ -232,8 +231,8 @@ static void read_notes(
 }
 
 /*
- * Copy .eh_frame_hdr and .eh_frame, from the first of them to the end of their segment: only the
- * section headers, which are not mapped, say where .eh_frame ends.
+ * Copy from the first byte of .eh_frame_hdr and .eh_frame to the end of their segment, because only
+ * the section headers, which are not mapped, say where .eh_frame ends.
  */
 static void read_cfi(
 	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
@@ -312,7 +311,7 @@ static void make_cfi_table(
 	object->cfi_end = vaddr + all;
 }
 
-/* Returns a virtual address beyond all segments of @object, but within reach of 32-bit offsets. */
+/* Returns a virtual address above all segments of @object, within 32-bit offsets of code. */
 static uint64_t free_vaddr(const struct object *object)
 {
 	const struct object_load *last = &object->loads[object->load_count - 1];
@@ -320,7 +319,7 @@ static uint64_t free_vaddr(const struct object *object)
 	return ((last->vaddr + last->bytes) | 0xfffffff) + 1;
 }
 
-/* Find call-frame information by section headers, for static programs and Go's pclntab. */
+/* Read .eh_frame of a static program by its section header, or make it from Go's pclntab. */
 static void read_sections(struct object *object, int descriptor)
 {
 	struct elf_file file;
@@ -348,12 +347,13 @@ static void read_sections(struct object *object, int descriptor)
 	elf_file_close(&file);
 }
 
-/* flamerun's own ELF header. Only objects of the same class, byte order and machine are read. */
+/* flamerun's own ELF header. Only objects of its class, byte order and machine are read. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /*
  * Fill in @object (zeroed) from @source. Returns 0; -ENOEXEC if it is no ELF file for this CPU;
- * -EBADMSG if broken; -EFAULT; or -ENOMEM. The caller frees @object in each case.
+ * -EBADMSG if it is damaged; -EFAULT if it cannot be read; or -ENOMEM. The caller frees @object in
+ * each case.
  */
 static int read_object(struct object *object, struct object_source *source)
 {
@@ -390,7 +390,7 @@ static void object_free(struct object *object)
 	free(object);
 }
 
-/* Open the file of @mapping, unless another file has its path now. Returns a descriptor, or -1. */
+/* Open the file of @mapping. Returns a descriptor, or -1 if its path is now another file's. */
 static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
 {
 	int fd = mapping->path[0] == '/' ? regular_open(mapping->path, (uint32_t)pid, 0) : -1;

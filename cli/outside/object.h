@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files that are mapped in targets: their segments, build-id, and a copy of their call-frame
- * information. Read the file if it certainly is the mapped one, because reading the target's memory
- * would load pages into the target. Read the target's memory if the file was deleted or replaced,
- * and for the vDSO. Copy the information and do not map it, because reading a mapped file that was
- * truncated would kill flamerun by SIGBUS.
+ * information. The file is read if it certainly is the mapped one, because reading the target's
+ * memory would load pages into the target. For a deleted or replaced file, and for the vDSO, the
+ * target's memory is read. Call-frame information is copied and not mapped, because reading a
+ * mapped file that was truncated would kill flamerun by SIGBUS.
  *
  * Context: one thread.
  */
@@ -30,7 +30,7 @@ struct object {
 	uint32_t number;
 	uint64_t inode;
 	unsigned major, minor;
-	/* ctime: inode numbers are reused */
+	/* ctime of the file, because inode numbers are reused */
 	struct timespec changed;
 	char *path;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
@@ -50,15 +50,16 @@ struct objects {
 };
 
 /*
- * Find or read the object that is mapped by @mapping, code of @pid. @first is the mapping of the
- * file's first byte, or NULL. Returns a pointer that is valid until objects_release(). Returns NULL
- * if it is no ELF file for this CPU, can't be read, or there are too many objects.
+ * Find or read the object of the file that code mapping @mapping of @pid maps. @first is the
+ * mapping of the file's first byte, or NULL. Returns a pointer that is valid until
+ * objects_release(), or NULL if the file is no ELF file for this CPU, cannot be read, or is one too
+ * many.
  */
 const struct object *objects_find(struct objects *objects, pid_t pid,
 	const struct mapping *mapping, const struct mapping *first);
 void objects_release(struct objects *objects);
 
-/* Set *@bias, which is an address in @mapping minus its ELF vaddr. Returns 0 or -ENOENT. */
+/* Set *@bias to the load bias of @mapping (memory address less vaddr). Returns 0 or -ENOENT. */
 int object_bias(const struct object *object, const struct mapping *mapping, uintptr_t *bias);
 
 /* ---- a target's memory ----------------------------------------------------------------------- */
@@ -76,21 +77,21 @@ int object_bias(const struct object *object, const struct mapping *mapping, uint
 struct memory {
 	pid_t pid;
 	/*
-	 * Copy of a thread's stack from `stack_start` on, or NULL. Stack above the copy is not read
-	 * from the process, because the thread runs again.
+	 * Copy of a thread's stack from address `stack_start` on, or NULL. The part of the stack
+	 * above the copy counts as unreadable, because the thread has changed it since.
 	 */
 	const char *stack;
 	uintptr_t stack_start;
 	size_t stack_bytes;
-	/* Address of the page in each slot. 1 if the slot has no page. */
+	/* Address of the page that is cached in each slot; 1 if there is none. */
 	uintptr_t held[MEMORY_SLOTS];
 	char page[MEMORY_SLOTS][MEMORY_PAGE];
 };
 
-/* Empty the cache and read from @pid. Call this before each walk, because memory may change. */
+/* Empty the cache, and read @pid from now on. Call this before each walk: memory may change. */
 void memory_begin(struct memory *memory, pid_t pid);
 
-/* Do as memory_begin(), with @bytes bytes at @stack (borrowed) as the memory at address @start. */
+/* As memory_begin(), but @bytes at address @start are read from the copy @stack (borrowed). */
 void memory_begin_copied(struct memory *memory, pid_t pid, const char *stack, uintptr_t start,
 	size_t bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read /proc once for all processes that are searched for. Reading a process's memory needs the
- * right to trace it. Without this right the found pid would be useless anyway.
+ * Read /proc once for all processes that are searched for. Reading their memory requires the right
+ * to trace them, without which the pid found would be useless anyway.
  */
 #include "cli/outside/outer_pid.h"
 

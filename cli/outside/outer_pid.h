@@ -2,8 +2,8 @@
 /*
  * Find the pid in flamerun's PID namespace of a process that is in another PID namespace. The
  * process reports only its inner pid, and processes of several namespaces may have the same inner
- * pid. So find candidates by their inner pid, then compare the image number in their memory, which
- * only the library writes.
+ * pid. So find candidates by their inner pid, then compare the image number that the library has
+ * written to their memory.
  *
  * Context: one thread.
  */

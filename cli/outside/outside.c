@@ -46,8 +46,8 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 		/*
 		 * Give the tracer a process group of its own, so that a signal to flamerun's group
 		 * does not kill it: the tracer could be in the middle of a system call that a
-		 * target executes for it. It ends when flamerun's end of the socket is closed,
-		 * which also happens when flamerun is killed.
+		 * target executes for it. The tracer ends when flamerun's end of the socket is
+		 * closed, which also happens when flamerun is killed.
 		 */
 		close(commands[0]);
 		setpgid(0, 0);

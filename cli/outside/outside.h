@@ -24,14 +24,14 @@ struct outside_config {
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool wait_details;
 	bool follow; /* trace children as well */
-	/* Arena, borrowed: attach to programs without a slot in it. If NULL, only on command. */
+	/* Arena, borrowed. If set, attach also to the run's programs without a slot in it. */
 	struct wire_arena *arena;
 	int arena_descriptor;
 	/* The writing end of the tracer's pipe, non-blocking. Borrowed for the call. */
 	int pipe;
 };
 
-/* Start the tracing process. Returns 0 with owned *@out, or -errno with @message filled. */
+/* Start the tracing process. Returns 0 and an owned *@out, or -errno with @message filled. */
 int outside_open(struct outside **out, const struct outside_config *config,
 	struct diag_message *message);
 
@@ -42,8 +42,8 @@ void outside_free(struct outside *outside);
 pid_t outside_tracer(const struct outside *outside);
 
 /*
- * Sample @pid from now on, or from its next exec on if @from_exec. Returns 0, or -errno with the
- * rule that forbids it in @message.
+ * Sample @pid from now on, or from its next exec on if @from_exec. Returns 0, or -errno with
+ * @message filled, which names the rule that forbids it.
  */
 int outside_attach(
 	struct outside *outside, pid_t pid, bool from_exec, struct diag_message *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Find the rule that forbids tracing, because EPERM does not say it. Texts: cli/explain.def. */
+/* Find the rule that forbids tracing: EPERM does not name it. Texts: cli/explain.def. */
 #include "cli/outside/refusal.h"
 
 #include <elf.h>
@@ -38,7 +38,7 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		/* Tracing is forbidden as well, and attaching will report the reason. */
+		/* Tracing is forbidden then as well, and attaching will report the reason. */
 		return 0;
 	got = read(fd, ident, sizeof(ident));
 	close(fd);
@@ -48,7 +48,7 @@ static int check_word_size(pid_t pid, const char *who, struct diag_message *mess
 		FACTS(.name = who, .n = (uint64_t)pid));
 }
 
-/* Is @pid a kernel thread, with no exe and no memory? An ending process only lacks memory. */
+/* Is @pid, which is no zombie, a kernel thread? Kernel threads have no exe and no memory. */
 static bool is_kernel_thread(pid_t pid)
 {
 	char exe[PATH_MAX];
@@ -56,7 +56,7 @@ static bool is_kernel_thread(pid_t pid)
 	return procfs_number(pid, "VmSize") < 0 && procfs_link(pid, "exe", exe) == -ENOENT;
 }
 
-/* Explain why /proc lacks the process: it does not exist or is hidden (proc(5), "hidepid"). */
+/* Explain why @pid is not in /proc: no such process, or hidden (proc(5), "hidepid"). */
 static int explain_absence(pid_t pid, struct diag_message *message)
 {
 	bool is_hidden = kill(pid, 0) && errno == EPERM;
@@ -120,8 +120,8 @@ static bool is_confined(void)
 }
 
 /*
- * Is the process in flamerun's user namespace? If its namespace cannot be read, assume that it is,
- * unless is_confined().
+ * Is the process in flamerun's user namespace? If this cannot be read, the answer is yes unless
+ * is_confined().
  */
 static bool shares_user_namespace(pid_t pid)
 {
@@ -169,7 +169,8 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 }
 
 /*
- * Explain EPERM and EACCES by the rule that forbids tracing @pid, others by @cause. Returns -errno.
+ * Explain EPERM and EACCES by the rule that forbids tracing @pid, and other errors by @cause.
+ * Returns -errno.
  */
 static int explain_error(pid_t pid, int error, enum explanation cause, struct diag_message *message)
 {

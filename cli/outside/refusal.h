@@ -29,19 +29,19 @@ struct refusal_facts {
 };
 
 /*
- * Check before attaching whether @pid cannot be traced: it does not exist, has ended, is traced
- * already, has another word size, or is a thread id, a kernel thread or flamerun itself. Returns 0,
- * or -errno with @message filled.
+ * Check before attaching whether @pid can be traced. It cannot if it does not exist, has ended, is
+ * traced already, has another word size, or is a thread id, a kernel thread or flamerun itself.
+ * Returns 0, or -errno with @message filled.
  */
 int refusal_predict(pid_t pid, struct diag_message *message);
 
-/* Fill @message with the rule because of which tracing @facts->pid gave EPERM. Returns -EPERM. */
+/* Fill @message with the rule that made tracing of @facts->pid fail with EPERM. Returns -EPERM. */
 int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message);
 
-/* Explain @error (negative errno) of reading the waits of @pid's threads. Returns -errno. */
+/* Explain @error (negative errno) of reading what @pid's threads wait for. Returns -errno. */
 int refusal_of_waits(pid_t pid, int error, struct diag_message *message);
 
-/* Returns true with @message if process_vm_readv(2) always fails, as under a seccomp filter. */
+/* Does a seccomp filter or the kernel forbid any process_vm_readv(2)? If so, fill @message. */
 bool refusal_of_memory(struct diag_message *message);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A remote call is one single step of the stopped thread. The step ends with SIGTRAP, or with
- * SIGSYS if the call was intercepted. If a thread blocks or ignores one of these signals, the
- * kernel resets the handler to deliver it. So both signals are unblocked during a call, and no call
- * is made in a process that ignores SIGTRAP. All other signals are blocked, so that none is
+ * SIGSYS if the call was intercepted. If the thread blocks or ignores that signal, the kernel
+ * resets the program's handler to deliver it. So both signals are unblocked during a call, and no
+ * call is made in a process that ignores SIGTRAP. All other signals are blocked, so that none is
  * delivered before the step.
  */
 #include "cli/outside/remote_call.h"
@@ -27,10 +27,10 @@
 #define VDSO_BYTES  4096u
 /* ns between two checks whether the thread that should stop is still alive. */
 #define CHECK_NS 2000000
-/* Give up after so many stops, if none of them is the end of the step. */
+/* Give up after this many stops if none of them is the end of the step. */
 #define STEPS_MAX 16u
 
-/* Returns the offset of a system call instruction in every process's vDSO; 0 if none. */
+/* Returns the offset of a system call instruction in the vDSO of all processes; 0 if none. */
 static uintptr_t find_instruction(void)
 {
 	static const char bytes[] = ARCH_SYSCALL_INSTRUCTION;
@@ -67,7 +67,7 @@ static int set_blocked(pid_t tid, uint64_t blocked)
 											 : 0;
 }
 
-/* Read a word of a stopped thread by ptrace(2), which works even if it is not dumpable. */
+/* Read a word by ptrace(2), which works even if the stopped process is not dumpable. */
 static int peek(pid_t tid, uintptr_t address, uintptr_t *word)
 {
 	long value;
@@ -96,15 +96,15 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word)
 }
 
 /*
- * Is the thread in a restartable sequence (rseq(2))? If so, no call may be made: normally the
- * kernel restarts a sequence that was interrupted, but it forgets the sequence if it sees the pc
- * outside, as in a remote call. The thread would then continue in the middle of the sequence.
+ * Is the thread in a restartable sequence (rseq(2))? If so, no call may be made. The kernel
+ * restarts an interrupted sequence only if the pc is still in it, and forgets the sequence if the
+ * pc is outside, as in a remote call. Then the thread would continue in the middle of the sequence.
  */
 static bool is_in_sequence(pid_t tid)
 {
 	/*
-	 * The kernel's struct ptrace_rseq_configuration. In struct rseq, the sequence's pointer is
-	 * at offset 8.
+	 * The kernel's struct ptrace_rseq_configuration. Offset 8 of struct rseq has the pointer to
+	 * the current sequence.
 	 */
 	struct {
 		uint64_t pointer;
@@ -145,7 +145,7 @@ int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso)
 	return set_blocked(tid, ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSYS - 1)));
 }
 
-/* Does wait status @status report the end of the step? If not, note in @call what it reports. */
+/* Does wait status @status report the end of the step? If not, store in @call what it reports. */
 static bool is_step(struct remote_call *call, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -167,10 +167,10 @@ static bool is_step(struct remote_call *call, int status)
 }
 
 /*
- * Wait until @tid has stopped. Returns 0, or -ESRCH if it has ended. In that case its wait status
- * is left for the caller's waitpid(). Check every CHECK_NS whether the thread is alive, because
- * waiting only for its status may take forever: a main thread that has ended reports no status
- * until the tracer has waited for all other threads of the process.
+ * Wait until @tid has stopped. Returns 0, or -ESRCH if it has ended. Its wait status is left for
+ * the caller's waitpid(). Check every CHECK_NS whether the thread is alive, because waiting only
+ * for its status may take forever: a main thread that has ended reports no status until the tracer
+ * has waited for all other threads of the process.
  */
 static int wait_for_stop(pid_t tid)
 {
@@ -233,7 +233,7 @@ int remote_end(struct remote_call *call)
 	remote_put(call, 0, call->kept, REMOTE_WORDS);
 	remote_set_registers(call->tid, call->regset);
 	set_blocked(call->tid, call->blocked);
-	/* The step resumed the thread although its process was stopped: stop it again. */
+	/* The step resumed a thread whose process is stopped: stop the thread again. */
 	if (call->has_stopped)
 		ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
 	return call->signal;

@@ -24,8 +24,8 @@
 #define REMOTE_REGSET_WORDS (ARCH_REGSET_BYTES / 8)
 
 /*
- * Read or write the registers of the stopped thread @tid. Returns 0, or -errno: -EINVAL if the
- * program has another word size.
+ * Read or write the registers of the stopped thread @tid. Returns 0, or -errno, which is -EINVAL if
+ * the program has another word size.
  */
 int remote_get_registers(pid_t tid, uint64_t regset[REMOTE_REGSET_WORDS]);
 int remote_set_registers(pid_t tid, const uint64_t regset[REMOTE_REGSET_WORDS]);
@@ -49,9 +49,9 @@ struct remote_call {
 
 /*
  * Prepare calls in the stopped thread @tid. @vdso is the address of the vDSO in its memory, 0 if it
- * has none. Arguments are stored below the thread's stack pointer; remote_end() restores these
- * words. Returns 0; -ENOSYS if there is no system call instruction; -EAGAIN if the thread cannot
- * make calls at this stop; or another -errno, mostly -ESRCH because the thread has ended.
+ * has none. Words for arguments lie below the thread's stack pointer; remote_end() restores them.
+ * Returns 0; -ENOSYS if there is no system call instruction; -EAGAIN if the thread cannot make
+ * calls at this stop; or another -errno, mostly -ESRCH because the thread has ended.
  */
 int remote_begin(struct remote_call *call, pid_t tid, uintptr_t vdso);
 
@@ -67,8 +67,8 @@ int remote_get(const struct remote_call *call, unsigned index, uintptr_t *word);
 long remote_run(struct remote_call *call, long number, const uintptr_t arguments[6]);
 
 /*
- * Restore the thread, which stays stopped. Returns the signal with which to resume it, or 0. If its
- * process was stopped during the calls, the thread stops again when it is resumed.
+ * Restore the thread, which stays stopped. Returns the signal with which to resume it, or 0. If a
+ * stop signal arrived during the calls, the thread stops again as soon as it is resumed.
  */
 int remote_end(struct remote_call *call);
 

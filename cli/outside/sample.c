@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Take samples of traced threads: records, the stack at a stop, the choice of threads to stop, and
- * credit. Credit is a sample record with a weight and no stack, for CPU time that no sample covers.
+ * Sample traced threads: write records, read stacks, choose threads to stop, and record credit.
+ * Credit is a sample record with a weight and no stack, for CPU time that no sample covers.
  */
 #include "cli/outside/sample.h"
 
@@ -73,7 +73,7 @@ static void put_credit(struct tracer *tracer, struct tracee *tracee, uint32_t we
 #define STACK_BYTES_MIN (16u << 10)
 /* Copy this many bytes more than the last walk read. */
 #define STACK_BYTES_MORE (8u << 10)
-/* If walks read less than is copied, reduce the copied size by 1/STACK_SHRINK at each sample. */
+/* If a walk read less than was copied, reduce the number of bytes to copy by 1/STACK_SHRINK. */
 #define STACK_SHRINK 64u
 
 struct stop {
@@ -93,7 +93,7 @@ static int read_registers(const struct tracee *tracee, struct stop *stop)
 	return error;
 }
 
-/* Copy as much of the stack as recent samples needed, but not beyond the stack's mapping. */
+/* Copy target->stack_bytes of the stack, but stop at the end of the stack's mapping. */
 static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop *stop)
 {
 	uintptr_t sp = stop->registers.r[ARCH_DWARF_SP];
@@ -112,7 +112,7 @@ static void copy_stack(struct tracer *tracer, struct tracee *tracee, struct stop
 	stop->stack_bytes = got > 0 ? (size_t)got : 0;
 }
 
-/* Do threads of @target stay stopped during the walk? sample.h says when this is needed. */
+/* Must threads of @target stay stopped while their stacks are walked? sample.h says when. */
 static bool is_held(const struct target *target)
 {
 	return target->language || target->has_other_stacks;
@@ -138,7 +138,7 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 	if (used >= TRACER_STACK_BYTES)
 		return; /* on another stack */
 	if (used + sizeof(uintptr_t) > stop->stack_bytes)
-		/* The walk needed an unknown number of further bytes: double. */
+		/* It is not known how much more the walk needed: double the size. */
 		used *= 2;
 	target->stack_bytes = used + STACK_BYTES_MORE > kept ? used + STACK_BYTES_MORE : kept;
 	if (target->stack_bytes < STACK_BYTES_MIN)
@@ -148,8 +148,8 @@ static void learn_stack(struct target *target, const struct stop *stop, uintptr_
 }
 
 /*
- * Walk the stack of @tracee into tracer->frames. If the thread @is_stopped, read its memory,
- * otherwise the copy of its stack.
+ * Walk the stack of @tracee into tracer->frames. If the thread @is_stopped, read the stack from its
+ * memory, otherwise from the copy in tracer->stack.
  */
 static struct unwind_result walk_stack(
 	struct tracer *tracer, struct tracee *tracee, const struct stop *stop, bool is_stopped)
@@ -176,7 +176,7 @@ static struct unwind_result walk_stack(
 	} else {
 		learn_stack(tracee->target, stop, walk.last_read);
 	}
-	/* Try libunwind: with a wrong register rule our walk ends at unmapped memory. */
+	/* If the walk failed, try libunwind: a wrong register rule leads to unmapped memory. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
 	other = fallback_run(&walk, &stop->registers, tracer->other_frames);
@@ -240,9 +240,9 @@ void sample_early(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * Record a sample with the stack that sample_early() kept. The sample gets only the part of @weight
- * for CPU time before that stack was read, because later the thread may have been in a signal
- * handler that blocks the timer's signal. Returns the weight of the sample.
+ * Record a sample with the stack that sample_early() kept. This sample gets the part of @weight for
+ * the CPU time until that stack was read; after that, the thread may have been in a signal handler
+ * that blocks the timer's signal. Returns the weight of the sample.
  */
 static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t weight)
 {
@@ -259,13 +259,13 @@ static uint32_t put_early(struct tracer *tracer, struct tracee *tracee, uint32_t
 	return weight;
 }
 
-/* Add @expired periods to the counted CPU time of @tracee. Returns the weight of its sample. */
+/* Count @expired periods as CPU time of @tracee. Returns the weight of the sample to record. */
 static uint32_t count_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired)
 {
 	uint64_t counted_ns = expired * tracer->period_ns;
 
 	if (tracee->way == WAY_STOPS) {
-		/* Samples by stops already counted a part of this time. */
+		/* Samples by stops have already counted a part of the expired periods. */
 		tracee->is_blocking = false;
 		cpu_timer_set_way(tracer, tracee, WAY_TIMER);
 		return tracees_count(tracee, tracer->period_ns);
@@ -299,8 +299,8 @@ void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expir
 }
 
 /*
- * If more CPU time than this was used before a process's first stop, do not count it on that stop's
- * stack, because the thread was probably elsewhere.
+ * If a thread used more CPU time than this before its process's first stop, record this time
+ * without a stack, because the stack of that stop says little about so long a time.
  */
 #define LATELY_NS (150 * NS_PER_MS)
 
@@ -319,8 +319,8 @@ static uint32_t count_asked(struct tracer *tracer, struct tracee *tracee)
 
 /*
  * If this stop interrupted a system call of @tracee, make the kernel restart the call if that is
- * safe. Calls that have done nothing yet return EINTR: replace it by the kernel's own code for
- * "restart unless a handler runs".
+ * safe. A call that has done nothing yet would return EINTR: replace this result by the kernel's
+ * own code for "restart unless a handler runs".
  */
 static void restart_call(const struct tracee *tracee, struct stop *stop)
 {
@@ -363,13 +363,13 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request)
 /* ---- which threads to stop ------------------------------------------------------------------- */
 
 /*
- * A thread that used so much CPU time without a kernel tick (of 10 ms, in /proc) is not in a long
- * system call.
+ * In /proc the kernel adds time to a thread's system time at ticks of 10 ms. If a thread used this
+ * much CPU time and its system time did not grow, the thread is not in a long system call.
  */
 #define USER_NS (12 * NS_PER_MS)
-/* Stop a thread that used this much CPU time even if it was never found in user mode. */
+/* Stop a thread that used this much CPU time, even if it was never seen in user mode. */
 #define PATIENCE_NS (250 * NS_PER_MS)
-/* If a thread of the process stopped within this time, wait for its next stop by itself. */
+/* If a thread of the process stopped within this time, ask for no stop: wait for its next one. */
 #define SOON_NS (100 * NS_PER_MS)
 
 /* Ask @tracee to stop at once. This may cut its system call short. */
@@ -382,7 +382,7 @@ static void request_stop(struct tracee *tracee)
 	tracee->target->sampled_ns = clock_now_ns();
 }
 
-/* Was @tracee in user mode during its last USER_NS of CPU time, according to the kernel's ticks? */
+/* Was @tracee always in user mode in its last USER_NS of CPU time, as far as ticks show? */
 static bool is_in_user_mode(struct tracee *tracee)
 {
 	uint64_t kernel_ticks = tracee->seen.kernel_ticks;
@@ -447,10 +447,12 @@ static void check_thread(struct tracer *tracer, struct tracee *tracee, uint64_t 
 		request_stop(tracee);
 }
 
-/* Ignore this much CPU time without samples, because timers may not have expired yet. */
+/* CPU time that may be missing from samples because timers have not expired yet. */
 #define UNSEEN_NS (30 * NS_PER_MS)
 
-/* Does @tracee block the timers' signal, with more than @limit_ns of CPU time not in samples? */
+/*
+ * Does @tracee block the timers' signal, and is more than @limit_ns of its CPU time in no sample?
+ */
 static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 {
 	struct procfs_status status;
@@ -461,10 +463,10 @@ static bool is_blocking(struct tracee *tracee, uint64_t limit_ns)
 }
 
 /*
- * If CPU time of @target is missing from samples, find its threads that block the timers' signal by
- * a raw system call. Sample such threads by stops until they unblock the signal. Do so only if two
- * checks find the signal blocked, because glibc blocks all signals for a moment when it creates
- * threads and processes.
+ * If CPU time of @target is missing from samples, find threads that block the timers' signal by a
+ * raw system call. Sample such a thread by stops until it unblocks the signal. The signal must be
+ * blocked at two checks, because glibc blocks all signals for a moment when it creates threads and
+ * processes.
  */
 static void check_timers(struct tracer *tracer, struct target *target)
 {
@@ -528,8 +530,8 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 	if (target->is_waiting)
 		return;
 	/*
-	 * The samples of a thread may weigh less than its CPU time, or more, because its first
-	 * period is shorter. Add up the differences of all threads, so that the sum of weights is
+	 * A thread's samples may weigh less than its CPU time, or more, because its first period is
+	 * shorter. Carry the difference over from thread to thread, so that the sum of weights is
 	 * right even if many threads end before their first sample.
 	 */
 	remaining_ns = (int64_t)(tracees_update(tracee) - tracee->counted_ns);
@@ -546,7 +548,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 		put_credit(tracer, tracee, weight);
 		return;
 	}
-	/* A kernel worker needs no stack: its work is known. */
+	/* Record a kernel worker's time under a frame of its own instead of as credit. */
 	worker.weight = weight;
 	tracer->frames[0] = WIRE_FRAME_IO_WORKER;
 	if (weight)

@@ -4,10 +4,10 @@
  *
  * A thread with a CPU timer (cpu_timer.h) stops when it has used a period of CPU time, on its way
  * back to user mode. The sample's weight is the number of periods that the timer reports. The
- * tracer copies the thread's registers and stack, resumes the thread, and then walks the copy. Only
- * if the walk must read other memory that changes when the thread runs does the thread stay stopped
- * during the walk: this is memory with a language's frames, or a goroutine's stack if the runtime
- * works on a stack of its own.
+ * tracer copies the thread's registers and stack, resumes the thread, and then walks the copy. The
+ * thread stays stopped during the walk only if the walk must read other memory that changes when
+ * the thread runs: that of language frames, or a goroutine's stack while Go's runtime works on its
+ * own stack.
  *
  * A thread that can have no timer is stopped by PTRACE_INTERRUPT if it is running, has used a
  * period of CPU time, and was in user mode for a part of it. In a process that was attached to
@@ -28,8 +28,8 @@
 #include "cli/outside/tracer.h"
 
 /*
- * Begin to sample @tracee, whose counted_ns is set. It gets WAY_WAITING (it waits for a timer), or
- * WAY_STOPS if its process can have no timers.
+ * Begin to sample @tracee; the caller has set its counted_ns. The thread gets WAY_WAITING (it waits
+ * for a timer), or WAY_STOPS if its process can have no timers.
  */
 void sample_begin(struct tracer *tracer, struct tracee *tracee);
 
@@ -41,10 +41,11 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee);
 void sample_expired(struct tracer *tracer, struct tracee *tracee, uint32_t expired);
 
 /*
- * Keep the stack of @tracee, which is stopped for @signal, for the sample of its timer, whose
- * signal is pending. Resume it with @signal. The kernel delivers the lower signal number first. So
- * at the timer's own stop the thread would be in the handler of @signal, or in other code to which
- * the handler returns, as with Go's handler of SIGURG.
+ * Read the stack of @tracee and keep it for the thread's next sample, then resume the thread with
+ * @signal. Call this if the thread stopped for @signal while its timer's signal is pending, too.
+ * The kernel delivers the lower signal number first, so at the timer's own stop the thread would be
+ * in the handler of @signal, or in other code to which the handler returns, as with Go's handler of
+ * SIGURG.
  */
 void sample_early(struct tracer *tracer, struct tracee *tracee, int signal);
 
@@ -61,10 +62,10 @@ void sample_continued(struct tracee *tracee);
 /* Check every thread without a timer, and ask those to stop that should be sampled. */
 void sample_round(struct tracer *tracer);
 
-/* Record, without a stack, CPU time since @tracee's last sample, before @tracee is removed. */
+/* Before @tracee is removed: record its CPU time since its last sample, without a stack. */
 void sample_credit_thread(struct tracer *tracer, struct tracee *tracee);
 
-/* Record, without a stack, the CPU time of @target that is counted for none of its threads. */
+/* Record the CPU time of @target that is counted for none of its threads, without a stack. */
 void sample_credit_target(struct tracer *tracer, struct target *target);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run the unwinding core on another process. Call-frame information is read from a copy of the
- * file's, because reading a mapped file that was truncated would raise SIGBUS. The core uses
- * addresses in the target, so walk_pointer() translates them to addresses in the copy of the
+ * Run the unwinding core on another process. Call-frame information is read from a copy in
+ * flamerun's memory, because reading a mapped file that was truncated would raise SIGBUS. The core
+ * uses addresses in the target, so walk_pointer() translates them to addresses in the copy of the
  * current module.
  *
- * If the core does not reach the outermost frame, nongnu libunwind tries. Its result is used only
- * if libunwind reaches the outermost frame. libunwind executes all call-frame instructions but
- * caches nothing, so it is slower. It gets the accessors of this file, because those of
- * libunwind-ptrace make a system call for every word and find no call-frame information in static
- * programs.
+ * If the core does not reach the outermost frame, the walk is repeated by nongnu libunwind. The
+ * result of libunwind is used only if it reaches the outermost frame. libunwind executes all
+ * call-frame instructions but caches nothing, so it is slower. It gets the accessors of this file,
+ * because those of libunwind-ptrace make a system call for every word and find no call-frame
+ * information in static programs.
  */
 #include "cli/outside/stackwalk.h"
 
@@ -30,15 +30,16 @@
  */
 static struct {
 	struct stackwalk *walk;
-	/* Addresses in the target between which the bytes lie that are in `copy`. */
+	/* `copy` holds the target's bytes from address `start` to address `end`. */
 	uintptr_t start, end;
 	const char *copy;
 } current;
 
 /*
- * Translate an address in the target to an address of flamerun. The core has checked that
- * call-frame information is wholly inside the copy. Any other address is code that the core reads
- * to recognize a signal trampoline: read its word. If that fails, return 0, which is no trampoline.
+ * Translate an address in the target to an address of flamerun. If it is in call-frame information,
+ * the core has checked that the information is wholly inside the copy. Otherwise the core reads
+ * code, to recognize a signal trampoline: read the word at this address, or return 0 if it cannot
+ * be read.
  */
 static inline const void *walk_pointer(uintptr_t address)
 {
@@ -53,14 +54,14 @@ static inline const void *walk_pointer(uintptr_t address)
 
 #define UNWIND_CFI_POINTER(address) walk_pointer(address)
 
-/* If two successive reads of a walk are so many bytes apart, the second is on another stack. */
+/* If two successive reads are this many bytes apart, the second is from another stack. */
 #define FRAME_BYTES 4096u
 
 /*
- * If a walk over a copied stack continues on another stack, set has_other_stacks. This happens if,
- * for example, Go's runtime has switched from a goroutine's stack to its own. The other stack is
- * not in the copy and may have changed, so the flag makes all further walks in this process happen
- * while the thread is stopped.
+ * If a walk over a copied stack continues on another stack, set has_other_stacks. This happens, for
+ * example, if Go's runtime has switched from a goroutine's stack to its own. The other stack is not
+ * in the copy and may have changed. From then on, threads of this process stay stopped during
+ * walks.
  */
 static void note_other_stack(const struct stackwalk *walk, uintptr_t address)
 {
@@ -83,7 +84,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 	return memory_word(walk->memory, address, value);
 }
 
-/* May @pc be in newly mapped code? True once in a walk: the caller then reads the mappings. */
+/* May @pc be in code that was mapped after the maps were read? True at most once per walk. */
 static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 {
 	const struct mapping *mapping = maps_find(&walk->target->maps, pc);
@@ -92,7 +93,8 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 }
 
 /*
- * Do as target_find(), but if @pc is in no known mapping, read the mappings again, once in a walk.
+ * Do as target_find(). If @pc is in no known mapping, read the mappings again first, at most once
+ * per walk.
  */
 static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
@@ -140,9 +142,9 @@ static inline unsigned run_language(struct stackwalk *walk, const struct unwind_
 #define WORDS_SEARCHED 64u
 
 /*
- * Search the words at @sp for return addresses into modules with a runtime. This is needed because
- * a walk that begins in generated code may reach no module. If a runtime is found, walk_known()
- * repeats the walk. Only calls 0, 1, 2, 4, 8 and so on search, to limit the cost (cf.
+ * Search the words at @sp for return addresses in modules with a runtime. This is needed because a
+ * walk that begins in generated code may reach no module. If a runtime is found, walk_known()
+ * repeats the walk. To limit the cost, only calls 0, 1, 2, 4, 8 and so on search (cf.
  * libprof/sampler/handler.c).
  */
 static void find_modules_nearby(struct stackwalk *walk, uintptr_t sp)
@@ -182,7 +184,10 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct unwind_bounds none = {0, 0};
 	struct unwind_result result;
 
-	/* Repeat the walk if it found the runtime, because it missed the frames before. */
+	/*
+	 * Repeat the walk if it has found a runtime, because it skipped this runtime's frames until
+	 * then.
+	 */
 	do {
 		current.walk = walk;
 		current.start = current.end = 0;
@@ -210,7 +215,10 @@ struct unwind_result stackwalk_run(
 	uintptr_t top = walk->target->stack_top;
 	struct unwind_result result = walk_known(walk, registers, ~0ULL, frames);
 
-	/* In musl, the caller of main() has no call-frame information: the stack is whole. */
+	/*
+	 * musl's caller of main() has no call-frame information. A walk that ends there is
+	 * complete.
+	 */
 	if (result.end == WIRE_END_LOST && walk->last_read < top &&
 		top - walk->last_read <= START_BYTES)
 		result.end = WIRE_END_ROOT;
@@ -228,7 +236,7 @@ struct context {
 	const struct arch_registers *registers;
 };
 
-/* The head of .eh_frame_hdr, with the encodings that linkers write. */
+/* The first bytes of .eh_frame_hdr, if the encodings are those that linkers write. */
 struct header {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame_offset;
@@ -239,7 +247,7 @@ static int read_word(struct stackwalk *walk, uintptr_t address, uintptr_t *value
 {
 	struct target *target = walk->target;
 
-	/* Read call-frame information from the copy, because it may not be mapped in the target. */
+	/* Read call-frame information from the copy: the target may not have it mapped. */
 	for (unsigned i = 0; i < target->range_count; i++) {
 		const struct target_range *range = &target->ranges[i];
 		const struct object *object = range->object;
@@ -336,7 +344,7 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 	return -UNW_ENOINFO;
 }
 
-/* Set *@frame to the WIRE_FRAME of @ip, or of the byte before a return address (!@is_exact). */
+/* Set *@frame to the WIRE_FRAME of @ip, or, unless @is_exact, of the call instruction before it. */
 static int put_frame(struct stackwalk *walk, uintptr_t ip, bool is_exact, uint64_t *frame)
 {
 	uintptr_t pc = ip - !is_exact;
@@ -371,7 +379,7 @@ struct unwind_result fallback_run(
 
 	if (!space) {
 		space = unw_create_addr_space(&accessors, 0);
-		/* libunwind's cache would mix targets, because its keys lack the process. */
+		/* Do not let libunwind cache: the keys of its cache do not contain the process. */
 		if (space)
 			unw_set_caching_policy(space, UNW_CACHE_NONE);
 	}

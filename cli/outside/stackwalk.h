@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walk the stack of a thread of another process. This is the unwinding core of the signal handler
- * (libprof/unwind/unwind_core.h) with memory and modules of the other process.
- *
- * Context: one thread.
+ * Walk the stack of a thread of another process, by the unwinding core that the signal handler uses
+ * (libprof/unwind/unwind_core.h), on memory and modules of the other process.
  */
 #ifndef CLI_OUTSIDE_STACKWALK_H
 #define CLI_OUTSIDE_STACKWALK_H
@@ -25,13 +23,13 @@ struct stackwalk {
 	bool is_remapped;
 	/* The address from which the walk last read. */
 	uintptr_t last_read;
-	bool is_native; /* no language frames */
+	bool is_native; /* read no language frames */
 	/* State for language frames. The caller sets runs.thread and runs.known. */
 	struct runtime_walk runs;
 };
 
 /*
- * Walk from @registers. @frames, with room for WIRE_MAX_DEPTH, gets WIRE_FRAMEs, innermost first.
+ * Walk from @registers. @frames has room for WIRE_MAX_DEPTH and gets WIRE_FRAMEs, innermost first.
  */
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
@@ -45,8 +43,8 @@ struct unwind_result stackwalk_asleep(
 	struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uint64_t *frames);
 
 /*
- * Walk from @registers by libunwind, with parameters as of stackwalk_run(). Returns .frames 0 if
- * the walk does not reach the outermost frame, or if a frame is in no module.
+ * Walk from @registers by libunwind; the parameters are as for stackwalk_run(). Returns a result
+ * with 0 frames if the walk does not reach the outermost frame, or if a frame is in no module.
  */
 struct unwind_result fallback_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);

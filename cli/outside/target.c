@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turn a target's code mappings into ranges with their objects. Record a range as a module when an
+ * Find the objects (ELF files) of a target's code mappings. Record a mapping as a module when an
  * address in it is first looked up. Keep tracees in a chained hash table.
  */
 #include "cli/outside/target.h"
@@ -19,7 +19,7 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Keep files open only if their descriptors are below this, because limits of 1024 are common. */
+/* Files with higher descriptors are not kept open, because a limit of 1024 is common. */
 #define KEPT_MAX 768
 
 static unsigned bucket_of(pid_t tid)
@@ -72,7 +72,7 @@ uint32_t tracees_count(struct tracee *tracee, uint64_t period_ns)
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
-/* Open the file at the first read. Keep it open unless many files are open. */
+/* Open the thread's stat file at the first read. Keep it open unless many files are open. */
 int tracees_read_stat(struct tracee *tracee)
 {
 	int error;
@@ -205,7 +205,7 @@ void target_announce(
 	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
-/* Find the mapping of file offset 0 of list[index]'s file: the nearest at or before list[index]. */
+/* Find the mapping of offset 0 of list[index]'s file: list[index] or a mapping before it. */
 static const struct mapping *first_mapping_of(const struct maps *maps, unsigned index)
 {
 	const struct mapping *mapping = &maps->list[index];
@@ -240,8 +240,9 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 }
 
 /*
- * Find the language runtime in the module of @range. While it is not initialized, as during
- * loading, search again at calls 1, 2, 4, 8 and so on.
+ * Returns the number of the language runtime in the module of @range, or 0 if there is none. A
+ * runtime that is still being initialized is not found yet: calls 0, 1, 2, 4, 8 and so on search
+ * again.
  */
 static uint32_t find_runtime(struct target *target, struct target_range *range)
 {
@@ -261,13 +262,13 @@ static uint32_t find_runtime(struct target *target, struct target_range *range)
 	return range->runtime;
 }
 
-/* Record the jitdump file that @target has mapped, once, as mappings_update() does. */
+/* If @target has mapped a jitdump file, record the file once, as mappings_update() does. */
 static void announce_dump(struct target *target, struct target_shared *shared)
 {
 	struct record_module record = {
 		.image = target->image,
 		.time_ns = clock_now_ns(),
-		/* In a process with the library, the collector uses the highest module numbers. */
+		/* The collector uses the highest numbers in a process with the library. */
 		.number = target->first_module ? target->first_module : WIRE_MODULE_MAX,
 		.flags = WIRE_MODULE_MAPPED,
 	};

@@ -20,13 +20,13 @@
 
 struct target_language;
 
-/* A mapping of code of an object. */
+/* A code mapping, and the object (ELF file) that is mapped there. */
 struct target_range {
 	uintptr_t start, end, bias;
 	const struct object *object;
-	/* A language runtime was searched for in the object; `runtime` is the result. */
+	/* find_runtime() has finished; `runtime` is its result. */
 	bool is_searched;
-	uint32_t asked;	  /* calls of find_runtime() */
+	uint32_t asked;	  /* number of calls of find_runtime() */
 	uint32_t runtime; /* as in struct unwind_module */
 };
 
@@ -42,49 +42,50 @@ struct target {
 	uint64_t image; /* its number in records */
 	/* Index of the target's slot in the arena, if the library is in the target. */
 	uint32_t slot;
-	bool has_other_tids; /* in another PID namespace */
+	bool has_other_tids; /* the target is in another PID namespace */
 	/*
-	 * Added to object numbers to get module numbers: TARGET_FIRST_MODULE if the library is in
-	 * the target, otherwise 0.
+	 * A module's number is first_module plus the object's number: TARGET_FIRST_MODULE if the
+	 * library is in the target, otherwise 0.
 	 */
 	uint32_t first_module;
 	uint64_t start_ns; /* begin, CLOCK_MONOTONIC */
-	/* CPU time in ns that the process used in earlier images. */
+	/* The process's CPU time in ns when this image began, or with -p when sampling began. */
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* CPU time, at last check */
-	uint64_t counted_ns; /* CPU time in samples */
+	uint64_t counted_ns; /* CPU time that samples account for */
 	/* CLOCK_MONOTONIC ns at which to search next for threads that are not attached. */
 	uint64_t scan_ns;
 	uint64_t mapped_ns; /* when `maps` was read */
 	/* The highest address of the main thread's stack; 0 if unknown. */
 	uintptr_t stack_top;
-	/* Number of bytes of a stack to copy for a sample. */
+	/* Number of stack bytes to copy for the next sample. */
 	size_t stack_bytes;
-	/* Walks leave the copied stack, so threads must stay stopped during walks. */
+	/* A walk left the copied stack, so threads must stay stopped during their walks. */
 	bool has_other_stacks;
-	/* Descriptor of /proc/PID/mem or -1, opened before the process may forbid it. */
+	/* Descriptor of /proc/PID/mem or -1; opened before the process may forbid that. */
 	int memory;
 	uintptr_t vdso; /* address; 0: none */
-	/* Set of runtime_bit(): runtimes in this process whose versions are unknown. */
+	/* Language runtimes of unknown versions in this process: a set of runtime_bit(). */
 	uint32_t unknown_runtimes;
 	/*
-	 * Count nothing of the process: it has not exec'd yet, or the library has appeared in it.
+	 * Record nothing for this process now: either it has not exec'd yet (ATTACH_EXEC), or the
+	 * library has appeared in it and samples it.
 	 */
 	bool is_waiting;
 	/* The process used no CPU time since the last check. */
 	bool is_idle;
 	unsigned threads; /* traced threads */
-	unsigned waiting; /* threads: WAY_WAITING */
+	unsigned waiting; /* number of threads with WAY_WAITING */
 	/* Why the process can have no timers; NULL if no reason is known. */
 	const char *stops_why;
-	/* The process was counted as one whose threads block the timers' signal. */
+	/* cpu_timer_refuse() has counted this process for a blocked signal. */
 	bool is_blocking;
 	/* Timers of ended threads, to be deleted. Owned. */
 	int *dead;
 	unsigned dead_count, dead_room;
 	/* CLOCK_MONOTONIC ns at which a thread was last stopped by its timer or asked to stop. */
 	uint64_t sampled_ns;
-	/* Sampling is over, and the process's timers were deleted. */
+	/* Sampling has ended, and the process has deleted its timers. */
 	bool is_left;
 	/* wire_arena.next_image when the arena was last searched for a slot. */
 	uint64_t arena_images;
@@ -93,7 +94,7 @@ struct target {
 	unsigned range_count;
 	/* Owned. NULL if no language runtime was found. */
 	struct target_language *language;
-	/* Number of calls of find_modules_nearby() (stackwalk.c). */
+	/* number of calls of find_modules_nearby() (stackwalk.c) */
 	uint32_t sought;
 	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit per recorded module */
 };
@@ -104,7 +105,7 @@ struct target_shared {
 	struct pipe_writer *pipe_writer; /* borrowed */
 	/* The last image number that was assigned. */
 	uint64_t images;
-	/* CPU time in ns that searching runtimes for threads took, and its limit. No limit if 0. */
+	/* CPU time in ns spent on finding threads in runtimes, and its limit (0: no limit). */
 	uint64_t search_ns, search_max_ns;
 };
 
@@ -114,13 +115,13 @@ void target_free(struct target *target); /* NULL is fine */
 
 /*
  * Record a new image of @target, at the start of sampling or after an exec. @parent is the number
- * of the image that forked it, or 0. @start_cpu_ns is the CPU time in ns that the process used in
- * earlier images.
+ * of the image that forked it, or 0. @start_cpu_ns is the process's CPU time in ns that is not
+ * counted for this image.
  */
 void target_announce(struct target *target, struct target_shared *shared, uint64_t parent,
 	uint64_t start_cpu_ns);
 
-/* Read the mappings again, while no thread is stopped, because opening files takes time. */
+/* Read the mappings again. Call this while no thread is stopped: opening files takes time. */
 void target_remap(struct target *target, struct target_shared *shared);
 
 /*
@@ -138,8 +139,8 @@ void target_end(
 #define TARGET_STACK_BYTES (64u << 10)
 
 /*
- * Timers of ended threads are deleted when timers are made for other threads, or when a process has
- * so many of them.
+ * Delete the timers of ended threads as soon as a process has this many of them. With fewer, they
+ * are deleted when timers for other threads are made.
  */
 #define TARGET_DEAD_MAX 16u
 
@@ -155,7 +156,7 @@ enum way {
 	WAY_WORKER
 };
 
-/* A stack that was walked before the sample for which it is kept. */
+/* A stack that sample_early() walked and kept for the thread's next sample. */
 struct target_stack {
 	uint64_t cpu_ns; /* thread's, at the walk */
 	enum wire_end end;
@@ -174,20 +175,20 @@ struct tracee {
 	/* The kernel's number of the thread's timer; -1 if it has none. */
 	int timer;
 	struct procfs_stat seen; /* at the last check */
-	/* The thread's CPU time when its time in the kernel was last seen to grow. */
+	/* CPU time of the thread when /proc last showed an increase of its time in the kernel. */
 	uint64_t user_since_ns;
 	/* The thread was asked to stop, and has not stopped yet. */
 	bool is_asked;
-	/* The thread is new. At its first stop it can make its timer. */
+	/* The thread is new and was not stopped yet. Its timer is made at its first stop. */
 	bool is_born;
-	/* At the last stop, the process was stopped, for example by SIGSTOP. */
+	/* At the last stop, the whole process was stopped, for example by SIGSTOP. */
 	bool was_stopped;
 	/* The last check found that the thread blocks its timer's signal. */
 	bool is_blocking;
 	uint64_t counted_ns; /* CPU time counted so far */
-	/* CPU time in ns that was counted, but is not yet in the weight of a sample. */
+	/* The part of counted_ns that no sample contains yet, because it is less than a period. */
 	uint64_t due_ns;
-	/* Weight without a stack that is not recorded yet. */
+	/* Weight (in periods) that the next sample record without a stack will contain. */
 	uint32_t credit;
 	uintptr_t runtime_state; /* see struct runtime_walk */
 	/* Owned stack for the next sample, or NULL. */

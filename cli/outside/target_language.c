@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keep the functions in a hash table with open addressing, by identity. To remove the functions
- * that a walk added, remove them in reverse order: so no other function has to move in the table.
+ * Keep the functions in a hash table with open addressing, keyed by identity. Functions that a walk
+ * added can be removed only in reverse order, because then no other function has to move.
  */
 #include "cli/outside/target_language.h"
 
@@ -13,7 +13,7 @@
 #include "cli/clock.h"
 
 #define RUNTIMES_MAX  4u
-/* Size of the hash table. At most three quarters are used. */
+/* Number of entries of the hash table. At most three quarters are used. */
 #define FUNCTIONS_MAX 65536u
 #define STATES_MAX    1024u
 
@@ -34,9 +34,9 @@ struct target_language {
 	struct target_shared *shared; /* current walk's, borrowed */
 	struct function functions[FUNCTIONS_MAX];
 	uint32_t function_count;
-	/* Number of function numbers that were assigned. */
+	/* the last function number that was assigned */
 	uint64_t numbers;
-	/* Indices in functions[] that the last walk filled. */
+	/* Indices in functions[] of the functions that the last walk added. */
 	uint32_t added[WIRE_MAX_DEPTH];
 	uint32_t added_count;
 	struct runtime_walk_expanded expanded[RUNTIME_WALK_EXPANDED];
@@ -83,7 +83,7 @@ void target_language_free(struct target_language *language)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Returns the index of @identity, or a free one for it; FUNCTIONS_MAX if there is no room. */
+/* Returns the index of @identity, or of a free entry for it; FUNCTIONS_MAX if none may be added. */
 static uint32_t find_function(const struct target_language *language, uint64_t identity)
 {
 	uint32_t at = (uint32_t)(identity % FUNCTIONS_MAX);
@@ -168,9 +168,9 @@ static uintptr_t find_listed(const struct target_language *language, uint32_t ti
 }
 
 /*
- * Returns the address of the runtime's state for the walked thread, or 0. List the states of all
- * threads at once, because otherwise runtime_walk_frames() would search all of them for each
- * thread.
+ * Returns the address of the state that the runtime keeps for the walked thread, or 0. Read the
+ * states of all threads at once and keep this list, because otherwise runtime_walk_frames() would
+ * search all states again for each thread.
  */
 static uintptr_t find_state(
 	struct target_language *language, struct runtime_walk *runs, const struct runtime *runtime)

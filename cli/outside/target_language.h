@@ -21,19 +21,23 @@
 int target_language_find(struct target *target, const struct runtime_module *module);
 
 /*
- * Begin a walk at @pc, after setting runs->thread and ->known. @runs borrows @target until its end.
+ * Begin a walk at @pc. The caller has set runs->thread and runs->known. @runs borrows @target until
+ * the walk ends.
  */
 void target_language_begin(struct runtime_walk *runs, struct target *target, uintptr_t pc);
 
-/* Did this walk find the runtime that generates code? If so, repeat it. True once per process. */
+/*
+ * Did this walk find the process's first runtime that generates code? If so, walk again, because
+ * its frames were skipped. True once per process.
+ */
 bool target_language_appeared(const struct runtime_walk *runs, const struct target *target);
 
-/* Implement UNWIND_RUN (libprof/unwind/unwind_core.h) for this walk. */
+/* Write the language frames of @frame: UNWIND_RUN of libprof/unwind/unwind_core.h. */
 unsigned target_language_run(struct runtime_walk *runs, struct target_shared *shared,
 	const struct unwind_module *module, const struct unwind_frame *frame, uint64_t *frames,
 	unsigned room);
 
-/* Forget the last walk's functions: the thread ran during it, so names may be misread. */
+/* Remove the last walk's functions: the thread ran meanwhile, so names may be misread. */
 void target_language_withdraw(struct target *target);
 
 void target_language_free(struct target_language *language); /* NULL is fine */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implement the functions that waits.h calls. They read another process's memory without ptrace(2).
+ * Implement the callbacks of waits.h (struct waits_calls). They read another process's memory
+ * without ptrace(2).
  */
 #include "cli/outside/target_waits.h"
 
@@ -19,8 +20,8 @@
 
 #define FILES_MAX 512u
 /*
- * CPU time in ns that a round may use to find threads in languages' runtimes. If a thread is not
- * found in this time, its stack gets no language frames.
+ * CPU time in ns that one round may use to find its threads in language runtimes. If a thread is
+ * not found in this time, its stack gets no language frames.
  */
 #define SEARCH_NS 2000000u
 
@@ -30,9 +31,9 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
-	/* Number of walks whose language frames were inconsistent and were left out. */
+	/* Number of walks whose language frames were left out because they were inconsistent. */
 	uint64_t kept_native;
-	bool is_kept_native; /* as the last walk */
+	bool is_kept_native; /* kept_native includes the last walk */
 };
 
 static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
@@ -121,7 +122,7 @@ static pid_t lock_owner(
 	return wait_lock_read(lock, process->pid);
 }
 
-/* Keep the first reason of a failed read. Find it now: the reason may be another one later. */
+/* Keep only the reason of the first failed read. Find the reason now, because it may change. */
 static void refused(void *context, const struct wait_process *process, int error)
 {
 	struct target_waits *waits = context;
@@ -133,7 +134,7 @@ static void refused(void *context, const struct wait_process *process, int error
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
-/* Returns @tid in its process's own PID namespace; 0 if unknown, as for an ended thread. */
+/* Returns thread @tid's id in its process's own PID namespace; 0 if unknown (e.g. it has ended). */
 static uint32_t inner_tid(const struct wait_process *process, pid_t tid)
 {
 	const struct target *target = process->target;

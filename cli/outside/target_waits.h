@@ -21,13 +21,13 @@ struct target_waits_config {
 	uint64_t period_ns;	      /* one unit of weight */
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool has_details;
-	/* As in struct waits_calls. If NULL, the number of a thread is its tid. */
+	/* As in struct waits_calls. If NULL, a thread's number is its tid. */
 	uint32_t (*find_thread)(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
-	/* As in struct waits_calls. If NULL, targets are never paused. */
+	/* As in struct waits_calls. If NULL, targets never pause their sampling. */
 	bool (*is_paused)(void *context, const struct target *target, uint64_t *since_ns);
 	/*
-	 * As in struct waits_calls. If NULL, targets never leave, and the ends of threads are not
-	 * reported.
+	 * As in struct waits_calls. If NULL, no target is in the middle of an exit or exec, and the
+	 * ends of threads are not reported.
 	 */
 	bool (*has_left)(void *context, const struct target *target);
 	void *context;
@@ -40,7 +40,8 @@ struct target_waits *target_waits_new(const struct target_waits_config *config);
 void target_waits_free(struct target_waits *waits); /* NULL is fine */
 
 /*
- * Do waits_add() for @target, which is borrowed until target_waits_remove(). Returns 0 or -ENOMEM.
+ * Call waits_add() for @target, which is borrowed until target_waits_remove(). Returns 0 or
+ * -ENOMEM.
  */
 int target_waits_add(struct target_waits *waits, struct target *target, uint64_t begun_ns,
 	uint64_t begun_cpu_ns);
@@ -50,13 +51,13 @@ int target_waits_add(struct target_waits *waits, struct target *target, uint64_t
  */
 void target_waits_pass_over(struct target_waits *waits);
 
-/* Do waits_end_thread(), waits_remove() and waits_round(). */
+/* Call waits_end_thread(), waits_remove() or waits_round(). */
 void target_waits_end_thread(
 	struct target_waits *waits, const struct target *target, const struct waits_end *end);
 void target_waits_remove(struct target_waits *waits, const struct target *target, uint64_t end_ns);
 uint64_t target_waits_round(struct target_waits *waits);
 
-/* Do waits_finish(), and write RECORD_TOTALS and RECORD_WAITS. */
+/* Call waits_finish(), then write RECORD_TOTALS and RECORD_WAITS. */
 void target_waits_finish(struct target_waits *waits);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tracing process: its loop, and the events that the kernel reports: signals, execs, new
- * threads and processes, and ends. Apart from the stops that the tracer makes, all events have the
- * effect that they have without a tracer. Source of the wait statuses: ptrace(2).
+ * threads and processes, and ends. Except for the stops that the tracer itself causes, every event
+ * has the same effect as without a tracer. Source of the wait statuses: ptrace(2).
  *
  * The loop runs in a thread of its own. When this thread ends, the kernel detaches all tracees at
  * once. The last records are flushed to the pipe after that, so a full pipe holds up no target.
@@ -35,13 +35,13 @@
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
-/* Intervals of checking threads without a timer, of reading mappings, and of counting threads. */
+/* Intervals of: checking threads without a timer; reading mappings; counting threads. */
 #define ROUND_NS (10 * NS_PER_MS)
 #define REMAP_NS (1000 * NS_PER_MS)
 #define SCAN_NS	 (50 * NS_PER_MS)
 /*
- * At the end of sampling, a process deletes its timers when a thread stops for a sample. If none
- * does within this time, they stay.
+ * When sampling ends, each process deletes its timers at the next stop of a thread for a sample. If
+ * no thread stops within this time, the timers are left in the process.
  */
 #define LEAVE_NS (250 * NS_PER_MS)
 
@@ -55,7 +55,7 @@ static void remove_target(struct tracer *tracer, struct target *target)
 	attach_remove_target(tracer, target);
 }
 
-/* Detach the stopped @tracee, which gets @signal unless 0. Remove its target with the last. */
+/* Detach the stopped @tracee and deliver @signal, unless 0. The last thread removes its target. */
 static void detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	struct target *target = tracee->target;
@@ -109,8 +109,8 @@ static bool is_job_control(int signal)
 }
 
 /*
- * Handle a stop that was asked for, a new thread's first stop, or a stop of the whole process. In a
- * job-control stop @tracee stays stopped.
+ * Handle a stop that the tracer asked for, a new thread's first stop, or a stop of the whole
+ * process. If a job-control signal such as SIGSTOP stopped the process, @tracee stays stopped.
  */
 static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
@@ -152,9 +152,9 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 		attach_next_image(tracer, target, tid);
 	}
 	/*
-	 * Stop the thread again at the end of the exec call, to make timers: at the present stop
-	 * the kernel would still overwrite a register with the call's result. For a detached thread
-	 * this fails, which is fine.
+	 * Stop the thread again when the exec call returns, and make the timers then. At this stop,
+	 * the kernel would still overwrite a register with the call's result. Resuming a detached
+	 * thread fails, which is harmless.
 	 */
 	resume(tid, tracees_find(&tracer->tracees, tid) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
@@ -165,7 +165,7 @@ static void on_executed(struct tracer *tracer, struct tracee *tracee)
 	resume(tracee->tid, PTRACE_CONT, cpu_timers_make(tracer, tracee));
 }
 
-/* Delete the process's timers, once. Returns the signal with which to resume @tracee, or 0. */
+/* If not done before, delete the process's timers. Returns the signal to resume with, or 0. */
 static int delete_timers(struct tracer *tracer, struct tracee *tracee)
 {
 	bool is_first = !tracee->target->is_left;
@@ -224,7 +224,9 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		on_stop(tracer, tracee, WSTOPSIG(status));
 		return;
 	}
-	/* Any stop replaces the stop that the tracer asked for. Source: Linux kernel/signal.c. */
+	/*
+	 * Another stop replaces the stop that the tracer asked for. Source: Linux kernel/signal.c.
+	 */
 	tracee->is_asked = false;
 	if (!event && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		on_executed(tracer, tracee);
@@ -270,7 +272,7 @@ static void run_command(struct tracer *tracer)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* If recv() failed, flamerun has ended or closed its end of the socket: finish. */
+	/* If no whole command was received, flamerun has ended or closed its end of the socket. */
 	if (got != sizeof(command))
 		command.kind = COMMAND_FINISH;
 	if (command.kind == COMMAND_FINISH) {
@@ -327,7 +329,7 @@ static void sleep_until(struct pollfd files[2], uint64_t tick_ns)
 		;
 }
 
-/* Run the sampling checks that are due. Returns the CLOCK_MONOTONIC ns of the next. */
+/* Run the sampling checks that are due. Returns the CLOCK_MONOTONIC ns of the next check. */
 static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -345,7 +347,7 @@ static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *u
 	return *tick_ns;
 }
 
-/* Run the checks of sampling and of waits that are due. Returns the ns of the next. */
+/* Run the sampling checks and waits rounds that are due. Returns the time of the next in ns. */
 static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), check_ns;
@@ -397,7 +399,7 @@ static void *run_tracer(void *argument)
 	files[0] = (struct pollfd){
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
-	/* Loop until a command ends it, the pipe has no reader, or no target is left. */
+	/* Loop until sampling ends by a command, the pipe has no reader, or no target is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
 		sleep_until(files, next_ns);
 		tracer_handle_stops(tracer);

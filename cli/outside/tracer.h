@@ -4,8 +4,8 @@
  * when their threads stop, and writes records (pipe_record.h). It is a process of its own, because
  * a tracer's wait(2) also returns stops of tracees, and flamerun waits for the program as usual.
  *
- * To end, the tracer does not stop threads and detach each. When the tracing thread ends for any
- * reason, the kernel detaches all of them, and sleeping threads stay asleep.
+ * At its end, the tracer does not stop and detach each thread. When the tracing thread ends, for
+ * whatever reason, the kernel detaches all tracees without waking sleeping ones.
  */
 #ifndef CLI_OUTSIDE_TRACER_H
 #define CLI_OUTSIDE_TRACER_H
@@ -26,7 +26,7 @@ struct tracer_config {
 	/* Record also the names of files and the addresses of locks that threads wait for. */
 	bool wait_details;
 	bool follow;  /* trace children as well */
-	/* Arena, borrowed: attach to programs without a slot in it. If NULL, only on command. */
+	/* Arena, borrowed. If set, attach also to the run's programs without a slot in it. */
 	struct wire_arena *arena;
 	int arena_descriptor;
 	/* Socket of datagrams: receives struct command, sends struct command_answer. */
@@ -52,7 +52,7 @@ struct command_answer {
 	struct diag_message message;
 };
 
-/* Most bytes of a stack that are copied. */
+/* Limit of the number of bytes of a stack that are copied. */
 #define TRACER_STACK_BYTES (512u << 10)
 #define TRACER_REASONS	   8u
 
@@ -71,17 +71,17 @@ struct tracer {
 	struct record_totals totals;
 	unsigned waiting;  /* threads: WAY_WAITING */
 	unsigned by_stops; /* threads: WAY_STOPS */
-	/* Ended threads' CPU time minus the weight of their samples, ns */
+	/* CPU time in ns of ended threads minus the weight of their samples */
 	int64_t ended_due_ns;
-	bool is_prepared; /* for the next two */
-	/* CPU timers of this kernel interrupt system calls, so no process gets timers. */
+	bool is_prepared; /* the next two members are set */
+	/* This kernel's CPU timers interrupt system calls. No process gets timers then. */
 	bool breaks_off_calls;
 	/* Number of flamerun's seccomp filters, which its children inherit. */
 	uint32_t own_filters;
 	struct tracer_reason {
 		const char *why;
 		uint64_t programs;
-	} reasons[TRACER_REASONS]; /* why by stops */
+	} reasons[TRACER_REASONS]; /* why programs were sampled by stops */
 	/* CLOCK_MONOTONIC ns at which sampling ended; 0 before. */
 	uint64_t leaving_ns;
 	struct memory memory;

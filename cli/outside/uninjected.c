@@ -2,23 +2,23 @@
 /*
  * Keep a table of all processes that were seen, by pid, whether they belong to the run or not. New
  * processes are found in the arena's slots and in /proc. Reading /proc takes 2 us per process, and
- * no cheaper way works on all kernels. So it is read only if the newest pid has changed, at most
+ * no cheaper way works on all kernels. So /proc is read only if the newest pid has changed, at most
  * every 50 ms, and for at most 1/200 of a CPU.
  *
- * The library may appear in a process late. The tracer therefore checks the slots before it counts
- * a sample, while the thread is stopped. CPU time before the slot's start_cpu_ns is counted here,
- * later CPU time by the library. The tracer detaches only at the next stop that happens anyway,
- * because stopping a sleeping thread would interrupt its system call.
+ * The library may appear in a process that is already traced. So the tracer checks the slots before
+ * it counts a sample, while the thread is stopped. CPU time before the slot's start_cpu_ns is
+ * recorded by the tracer, later CPU time by the library. The tracer waits for the next stop of the
+ * thread to detach it, because stopping a sleeping thread would interrupt its system call.
  *
  * A vfork child is recognized at once: kcmp(2) says that it shares its parent's memory, so no
  * library will appear in it. The tracer attaches to it after 10 ms of CPU time. The first stack
- * counts for all of this time, because the child has only executed what it was forked for.
+ * gets the weight of all this time, because the child has had only one task until then.
  *
  * An uninjected program (one without the library) is not followed: a program that it execs may have
  * the library, and its children are found as processes of their own. The slot of a process in
  * another PID namespace has the inner pid. Such a process has the library if the arena is mapped in
- * its memory and a slot has its inner pid. A process that ended with less than 10 ms of CPU time
- * may have had the library between two checks, so nothing is recorded for it.
+ * its memory and a slot has its inner pid. If a process ended after less than 10 ms of CPU time,
+ * the library may have been in it between two checks, so nothing is recorded for this process.
  */
 #include "cli/outside/uninjected.h"
 
@@ -46,34 +46,32 @@
 #define NS_PER_MS 1000000ULL
 
 /*
- * After so much CPU time, the library is in the process or will not be loaded, because it is
- * initialized after some ms.
+ * The library is initialized within some ms of CPU time. If it has not appeared in a process after
+ * this CPU time, it will not be loaded.
  */
 #define YOUTH_NS (50 * NS_PER_MS)
-/* After this time, even a process that mostly sleeps has finished starting. */
+/* After this elapsed time, even a process that mostly sleeps has loaded its libraries. */
 #define PATIENCE_NS (1000 * NS_PER_MS)
-/* A process that used less CPU time than this may have had the library between two checks. */
+/* If a process used less CPU time than this, the library may have been in it between two checks. */
 #define REPORTED_NS (10 * NS_PER_MS)
-/* Time between two checks. */
+/* Time between two checks of all processes. */
 #define CHECK_NS    (50 * NS_PER_MS)
 /*
- * Time between two checks while there are young processes. If such a process ends, its CPU time
- * since the last check is lost.
+ * Time between two checks while there are processes that may still get the library (STATE_YOUNG).
+ * If such a process ends, its CPU time since the last check is lost.
  */
 #define CHECK_NS_MIN (10 * NS_PER_MS)
-/* Use CHECK_NS_MIN for this time after a young process was seen. */
+/* Use CHECK_NS_MIN until this time has passed since a STATE_YOUNG process was seen. */
 #define BUSY_NS	    (1000 * NS_PER_MS)
 
-/* Read the list of processes this often if the kernel does not report the newest pid. */
+/* Interval of reading the list of processes if the kernel does not report the newest pid. */
 #define LIST_NS (500 * NS_PER_MS)
 
-/*
- * Reading /proc may use 1/SCAN_SHARE of a CPU. Up to SCAN_SAVED_NS of unused time may be saved up.
- */
+/* Reading /proc may use 1/SCAN_SHARE of a CPU. Up to SCAN_SAVED_NS of unused time is saved. */
 #define SCAN_SHARE    200
 #define SCAN_SAVED_NS (25 * (int64_t)NS_PER_MS)
 
-/* A larger address space is a sanitizer's: its shadow takes an eighth of all addresses. */
+/* Only sanitizers need a larger address space: their shadow is an eighth of all addresses. */
 #define SANITIZED_KIB (12L << 30)
 
 /* Start of the arena's path in /proc/PID/maps. channel.c gives the arena this name. */
@@ -85,10 +83,10 @@
 #define COMM_OR_EXE 64
 
 enum state {
-	STATE_UNRELATED,      /* no flamerun's descendant */
+	STATE_UNRELATED,      /* not a descendant of flamerun */
 	STATE_YOUNG,	      /* may still get the library */
-	STATE_INJECTED,	      /* slot has its pid */
-	STATE_INJECTED_INNER, /* slot has its inner pid */
+	STATE_INJECTED,	      /* a slot has its pid */
+	STATE_INJECTED_INNER, /* a slot has its inner pid */
 	STATE_TRACED,
 	STATE_REFUSED, /* must not be traced */
 	/* The process is a zombie, and its CPU time was recorded. */
@@ -102,8 +100,8 @@ struct uninjected_process {
 	bool is_vforked; /* shares parent's memory */
 	/* Start time. Distinguishes the process from another one with the same pid. */
 	uint64_t start_ticks;
-	uint32_t scan;	/* last scan that listed it */
-	uint32_t round; /* last round with a slot */
+	uint32_t scan;	/* last scan of /proc that listed it */
+	uint32_t round; /* last round in which it had a slot */
 	uint32_t slot;	/* slot's index */
 	/* The slot's image is about to exec, or has done so. */
 	bool is_leaving;
@@ -113,7 +111,9 @@ struct uninjected_process {
 	uint64_t since_ns;
 	uint64_t begin_cpu_ns; /* CPU time at `since_ns` */
 	uint64_t cpu_ns;       /* CPU time at last check */
-	/* wire_arena.claims of the process's pid when the program began. */
+	/*
+	 * wire_arena.claims of the pid when the program began; it changes with each claimed slot.
+	 */
 	uint8_t claims;
 	char name[COMM_OR_EXE];
 };
@@ -128,15 +128,15 @@ struct uninjected {
 	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
 	uint64_t now_ns; /* begin of the round */
-	/* CLOCK_MONOTONIC ns at which a process was last seen that needs another check soon. */
+	/* CLOCK_MONOTONIC ns at which a process was last seen that must be checked again soon. */
 	uint64_t busy_ns;
-	/* The kernel's newest pid at the last check of the list. */
+	/* The kernel's newest pid when the list of processes was last checked. */
 	long newest_pid;
 	uint64_t listed_ns; /* last read of /proc */
 	/* CPU time in ns that reading /proc may use now. */
 	int64_t saved_ns;
 	uint64_t saved_at_ns; /* last growth of saved_ns */
-	/* CPU time in ns without samples that is not recorded yet, less than a period. */
+	/* CPU time in ns without samples, not recorded yet; less than a period. */
 	uint64_t due_ns;
 	struct {
 		int error;
@@ -191,9 +191,7 @@ static uint8_t claims_of(const struct uninjected *s, pid_t pid)
 	return __atomic_load_n(&s->arena->claims[pid % WIRE_CLAIMS], __ATOMIC_ACQUIRE);
 }
 
-/*
- * Has an image with the library appeared, and perhaps ended, since the program of @process began?
- */
+/* Has the library claimed a slot of the arena for this pid since @process's program began? */
 static bool has_claimed(const struct uninjected *s, const struct uninjected_process *process)
 {
 	return claims_of(s, process->pid) != process->claims;
@@ -236,8 +234,8 @@ static void read_name(pid_t pid, char name[COMM_OR_EXE])
 }
 
 /*
- * Record the CPU time of @process up to @end_cpu_ns as [unsampled], because nobody sampled it. Add
- * up remainders below one sample over all processes.
+ * Record the CPU time of @process up to @end_cpu_ns as [unsampled], because it has no samples.
+ * Remainders below one sample are added up over all processes.
  */
 static void report_unsampled(struct tracer *tracer, const struct uninjected_process *process,
 	uint64_t end_cpu_ns, bool goes_on)
@@ -277,7 +275,7 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 static void report_end(
 	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	/* An image with a slot reports its own CPU time, and may have ended between two checks. */
+	/* Set if the library was certainly not in the process. It would report the time itself. */
 	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + REPORTED_NS &&
 			  !has_claimed(tracer->uninjected, process);
 
@@ -306,9 +304,9 @@ static bool is_image(uint64_t state)
 /*
  * Find the slot of @pid, or of the process that has pid @inner in another PID namespace. Returns
  * NULL if there is none. If two namespaces have the same inner pid, a process without the library
- * may be mistaken for one with a slot, and is then not traced. Skip a slot in another namespace
- * that an image left by exec: nothing updates it, and the new image has a slot of its own or no
- * library.
+ * may be mistaken for one with a slot, and is then not traced. Skip a slot of another namespace
+ * whose image has called exec: the slot is not updated any more, and the new image has a slot of
+ * its own or no library.
  */
 static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {
@@ -324,7 +322,7 @@ static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pi
 	return NULL;
 }
 
-/* Returns the pid of @pid in its own namespace if it is another number, otherwise 0. */
+/* Returns the pid that process @pid has in its own PID namespace; 0 if it is the same number. */
 static pid_t inner_pid(pid_t pid)
 {
 	pid_t inner = procfs_inner_pid(pid);
@@ -341,8 +339,8 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 	if (!s || target->is_waiting)
 		return target->is_waiting;
 	/*
-	 * The library claims a slot, then takes an image number, then reads its CPU time. So CPU
-	 * time that was counted before the image number changed is not counted by the library.
+	 * The library first claims a slot, then increments next_image, then reads the CPU time from
+	 * which it counts. So if next_image has not changed, the library has not begun to count.
 	 */
 	images = __atomic_load_n(&s->arena->next_image, __ATOMIC_ACQUIRE);
 	if (images == target->arena_images)
@@ -362,9 +360,7 @@ bool uninjected_has_library(struct tracer *tracer, struct target *target)
 	return true;
 }
 
-/*
- * Does @slot belong to an earlier image of @process than the slot that was matched in this round?
- */
+/* Is the image of @slot older than that of the slot found before for @process in this round? */
 static bool is_earlier(const struct uninjected *s, const struct uninjected_process *process,
 	const struct wire_slot *slot, bool is_leaving)
 {
@@ -387,7 +383,7 @@ static void match_slots(struct uninjected *s)
 		process = find_process(s, (pid_t)(state >> 8));
 		if (!process)
 			process = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
-		/* Keep only the slot of the newest image. */
+		/* Keep only the slot of the process's newest image. */
 		if (!process || is_earlier(s, process, slot, is_leaving))
 			continue;
 		process->round = s->round;
@@ -442,7 +438,7 @@ static bool is_descendant(const struct uninjected *s, const struct new_process *
 
 static void add_descendant(struct uninjected *s, const struct new_process *new_process)
 {
-	/* Do not count a zombie: it may have had the library. */
+	/* Do not record a zombie's CPU time: the library may have been in it and recorded it. */
 	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
 	struct uninjected_process *process =
 		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
@@ -452,8 +448,8 @@ static void add_descendant(struct uninjected *s, const struct new_process *new_p
 }
 
 /*
- * Add the processes of @list to the table. Repeat until nothing is added: children can come before
- * their parents in the list, because pids may have wrapped around.
+ * Add the processes of @list to the table. Repeat until no process is added, because a child may be
+ * listed before its parent if pids have wrapped around.
  */
 static void add_new(struct uninjected *s, struct new_process *list, size_t count)
 {
@@ -480,7 +476,7 @@ static bool is_over(struct uninjected *s, struct uninjected_process *process)
 
 	if (process->scan != s->scan)
 		return true;
-	/* Another process may have the pid now. */
+	/* If the start time differs, another process has the pid now. */
 	return process->state == STATE_ENDED && !procfs_birth(process->pid, &birth) &&
 	       birth.start_ticks != process->start_ticks;
 }
@@ -506,7 +502,7 @@ static void remove_gone(struct tracer *tracer)
 	}
 }
 
-/* Is the list of processes still complete, because none has begun since /proc was last read? */
+/* Is the list still complete, because no process has begun since /proc was last read? */
 static bool is_list_current(struct uninjected *s)
 {
 	long newest = procfs_newest_pid();
@@ -555,7 +551,7 @@ static void begin_program(
 
 enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
 
-/* Find arenas mapped in @pid. Returns bits of enum arena, or -errno if unreadable. */
+/* Which arenas are mapped in @pid? Returns bits of enum arena, or -errno if it is unreadable. */
 static int find_arena(const struct uninjected *s, pid_t pid)
 {
 	struct maps maps = {0};
@@ -575,7 +571,7 @@ static int find_arena(const struct uninjected *s, pid_t pid)
 	return error < 0 ? error : found;
 }
 
-/* Refuse sanitizers: LeakSanitizer traces its own process, and fails if it is traced. */
+/* Refuse sanitized programs: LeakSanitizer traces its own process and fails if that is traced. */
 static int check_sanitizer(pid_t pid, struct diag_message *message)
 {
 	if (procfs_number(pid, "VmSize") < SANITIZED_KIB)
@@ -630,7 +626,7 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
-	/* Look for a slot again: it may have been claimed since this round read the slots. */
+	/* Search for a slot again: it may have been claimed since this round read the slots. */
 	if (!is_leaving && slot_of(s, pid, 0)) {
 		process->state = STATE_INJECTED;
 		return;
@@ -645,8 +641,8 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 		uint64_t state = (uint64_t)pid << 8 | WIRE_SLOT_EXEC;
 
 		/*
-		 * The image cannot return from its exec any more, so let the collector free the
-		 * slot.
+		 * The arena is not mapped any more, so the exec has succeeded and the old image is
+		 * gone. Let the collector free its slot.
 		 */
 		__atomic_compare_exchange_n(&wire_slot(s->arena, process->slot)->state, &state,
 			(uint64_t)pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -654,13 +650,13 @@ static void classify_process(struct tracer *tracer, struct uninjected_process *p
 	try_to_trace(tracer, process);
 }
 
-/* Is @process a vfork child, so that no library can appear? False if the kernel does not say. */
+/* Is @process a vfork child? No library can appear in it. False if the kernel does not say. */
 static bool is_vforked(const struct uninjected_process *process)
 {
 	return !process->begin_cpu_ns && attach_shares_memory(process->pid, process->ppid);
 }
 
-/* Is the program of @pid one that cannot load the library, because it is static or not of glibc? */
+/* Is @pid's program unable to load the library: static, or not built for glibc? */
 static bool takes_no_library(pid_t pid)
 {
 	struct elf_program program = {.kind = ELF_PROGRAM_DYNAMIC};
@@ -690,8 +686,8 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 	process->start_ticks = birth.start_ticks;
 	process->ppid = birth.ppid;
 	/*
-	 * If the process ended since the last check, do not count it: it may have had the library
-	 * meanwhile.
+	 * If the process ended since the last check, do not count its time since then: the library
+	 * may have been in it.
 	 */
 	if (process->state == STATE_ENDED || birth.state == 'Z')
 		return;
@@ -707,7 +703,7 @@ static void check_young(struct tracer *tracer, struct uninjected_process *proces
 		classify_process(tracer, process);
 }
 
-/* If @process, which is not traced, has exec'd since the last check, begin a new, young program. */
+/* If the untraced @process has exec'd since the last check, it is a new program (STATE_YOUNG). */
 static void check_untraced(struct tracer *tracer, struct uninjected_process *process)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
@@ -717,8 +713,8 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 		return;
 	read_name(process->pid, name);
 	/*
-	 * No slot has the inner pid any more, so the library has stopped sampling: check the
-	 * process anew.
+	 * No slot has the inner pid any more, so the library has stopped sampling: begin to check
+	 * the process again.
 	 */
 	if (process->state == STATE_INJECTED_INNER &&
 		!slot_of(tracer->uninjected, 0, inner_pid(process->pid))) {
@@ -736,7 +732,7 @@ static void check_untraced(struct tracer *tracer, struct uninjected_process *pro
 }
 
 /*
- * Handle a process with a slot: it has the library, or it is leaving an image that has the library.
+ * Handle a process with a slot: the library is in it, or was in the image that it leaves by exec.
  */
 static void check_injected(struct tracer *tracer, struct uninjected_process *process)
 {
@@ -745,8 +741,8 @@ static void check_injected(struct tracer *tracer, struct uninjected_process *pro
 
 	if (!process->is_leaving) {
 		/*
-		 * A refused program's CPU time is recorded here. Other earlier CPU time belongs to
-		 * the image with the slot.
+		 * Record the earlier CPU time of a refused program. Otherwise, the image in the
+		 * slot accounts for earlier CPU time.
 		 */
 		if (process->state == STATE_REFUSED)
 			report_unsampled(tracer, process, process->cpu_ns, true);

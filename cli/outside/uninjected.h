@@ -7,9 +7,9 @@
  * appears in the arena after all, or execs.
  *
  * The CPU time that such a program used before the tracer attached is recorded under [unsampled];
- * if the program was too short or must not be traced, all its CPU time is. No CPU time is counted
- * twice: an image in the arena begins at the CPU time in its slot, and counting from outside ends
- * there.
+ * if the program ended too soon or must not be traced, all its CPU time is recorded so. No CPU time
+ * is counted twice: the library counts from the CPU time in the image's slot on, and the tracer
+ * counts up to this time.
  *
  * Context: the tracing thread.
  */
@@ -33,18 +33,18 @@ void uninjected_free(struct uninjected *uninjected); /* NULL is fine */
 uint64_t uninjected_scan(struct tracer *tracer, uint64_t now_ns);
 
 /*
- * Has the library appeared in @target? If so, record the target's end and set target->is_waiting,
- * so that nothing of it is counted any more. The caller detaches it at its next stop.
+ * Has the library appeared in @target? If so, record the image's end and set target->is_waiting, so
+ * that nothing more is recorded. The caller detaches each thread at its next stop.
  */
 bool uninjected_has_library(struct tracer *tracer, struct target *target);
 
-/* Note that @pid has exec'd and was detached. Before, it had used @cpu_ns of CPU time. */
+/* Note that @pid has exec'd and was detached. @cpu_ns is the CPU time that it had used by then. */
 void uninjected_exec(struct uninjected *s, pid_t pid, uint64_t cpu_ns);
 
 /* Note that @pid is not traced any more. */
 void uninjected_ended(struct uninjected *s, pid_t pid);
 
-/* Record the CPU time of processes that were not traced, and the reasons, when sampling is over. */
+/* When sampling ends, record the CPU time of processes that were not traced, and the reasons. */
 void uninjected_finish(struct tracer *tracer);
 
 #endif

@@ -48,7 +48,7 @@ struct wait_lock wait_lock_of(const struct procfs_syscall *call)
 	bool inherits = lock.command == FUTEX_LOCK_PI || lock.command == FUTEX_LOCK_PI2;
 	bool is_value = lock.value == MUTEX_CONTENDED || lock.value == RWLOCK_CONTENDED ||
 			lock.value & FUTEX_WAITERS;
-	/* pthread_mutex_timedlock() uses FUTEX_WAIT_BITSET with a timeout. */
+	/* FUTEX_WAIT_BITSET with a timeout is the call of pthread_mutex_timedlock(). */
 	bool is_wait = lock.command == FUTEX_WAIT ||
 		       (lock.command == FUTEX_WAIT_BITSET &&
 			       (call->arguments[3] || lock.value == RWLOCK_CONTENDED));
@@ -79,8 +79,8 @@ pid_t wait_lock_owner(const struct wait_lock *lock, const uint32_t words[WAIT_LO
 	if (lock->command == FUTEX_LOCK_PI || lock->command == FUTEX_LOCK_PI2)
 		return is_count(owner) ? (pid_t)owner : 0;
 	/*
-	 * If the futex has changed since the thread went to sleep, the lock has had another owner,
-	 * and the thread is about to wake.
+	 * If the futex has changed since the thread went to sleep, the lock has got another owner
+	 * meanwhile, and the thread is about to wake.
 	 */
 	if (!(at[0] & lock->value & FUTEX_WAITERS) && at[0] != lock->value)
 		return 0;

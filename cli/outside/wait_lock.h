@@ -13,7 +13,7 @@
 
 #include "libprof/waits/wait_thread.h"
 
-/* Returns the futex that @call waits for; .address is 0 unless it may be a lock with an owner. */
+/* Returns the futex that @call waits for. .address is 0 if it is no lock with an owner. */
 struct wait_lock wait_lock_of(const struct procfs_syscall *call);
 
 /*
@@ -24,12 +24,12 @@ struct wait_lock wait_lock_of(const struct procfs_syscall *call);
 
 /*
  * Returns the id of the thread that holds @lock according to @words. Returns 0 if no thread holds
- * it, or if it is not a lock with an owner. The process can write any number to the lock, so check
- * that the result is a thread.
+ * it, or if the words are not those of a lock with an owner. A process can write any number to a
+ * lock, so the caller must check that the result is a thread.
  */
 pid_t wait_lock_owner(const struct wait_lock *lock, const uint32_t words[WAIT_LOCK_WORDS]);
 
-/* Do as wait_lock_owner(), with the words in the memory of @pid. Makes one system call. */
+/* Do as wait_lock_owner(), with the words in the memory of @pid, read by one system call. */
 pid_t wait_lock_read(const struct wait_lock *lock, pid_t pid);
 
 #endif

@@ -9,8 +9,9 @@
  * excess is too large for that, it contains a program that was not sampled, and stays in the
  * difference between due and recorded.
  *
- * Images are joined to processes, and processes to parents, by pid and start time, because the
- * kernel reuses a pid only after a while. A forked image knows the number of the forking image.
+ * Images are assigned to processes, and processes to parents, by pid and start time, which works
+ * because the kernel does not reuse a pid soon. A forked image knows the number of the forking
+ * image.
  */
 #include "cli/profile/accounting.h"
 
@@ -38,7 +39,7 @@ struct processes {
 	uint32_t count;
 	uint32_t *images; /* sorted by pid, then start */
 	uint32_t image_count;
-	/* indices in `list` by start, so parents are before their children */
+	/* indices in `list`, sorted by start, so that parents come before their children */
 	uint32_t *by_start;
 	uint32_t *process_of; /* image -> its process */
 };
@@ -61,7 +62,7 @@ static uint32_t processes_last(const struct processes *processes, const struct p
 	return processes->images[process->first + process->count - 1];
 }
 
-/* Did the process continue after @image, by exec or without being sampled? */
+/* After @image, did its process call exec or continue without being sampled? */
 static int processes_went_on(const struct profile_image *image)
 {
 	return image->left_by_exec || image->went_on;
@@ -95,7 +96,7 @@ static int by_start(const void *a, const void *b, void *processes)
 	return order ? order : compare(x, y);
 }
 
-/* Does @image follow @before in the same process? */
+/* Is @image the next image after @before in the same process? */
 static int follows(const struct profile_image *image, const struct profile_image *before)
 {
 	return image->pid == before->pid && !image->parent && processes_went_on(before);
@@ -163,7 +164,7 @@ static int processes_find(struct processes *out, struct flameprof_profile *profi
 {
 	size_t count;
 
-	/* First add images that are known only as parents: image_count must stay fixed below. */
+	/* First add images that are only known as a parent, because this changes image_count. */
 	for (uint32_t i = 0; i < profile->image_count; i++)
 		if (profile_image_at(profile, i)->parent)
 			profile_image(profile, profile_image_at(profile, i)->parent);
@@ -195,22 +196,22 @@ static void processes_release(struct processes *processes)
 #define NS_PER_S 1000000000ULL
 #define NOBODY	 PROCESSES_NOBODY
 
-/* Upper limit of an exit: ten times the measured CPU time (0.04 ms, and 0.1 us per 4 KiB page). */
+/* Limits of an exit's CPU time: ten times the measured 0.04 ms, and 0.1 us per 4 KiB page. */
 #define EXIT_NS	    500000ULL
 #define EXIT_KIB_NS 250ULL
 #define EXIT_SPREAD 10
 
-/* The processes that one image made, except those that still run. */
+/* The child processes of one image, except those that still run. */
 struct siblings {
 	uint32_t first_child; /* index of a process, or NOBODY */
 	/* ns of CPU time that these processes and their descendants reported */
 	uint64_t below_ns;
 	/* number of exits whose CPU time below_ns does not include */
 	uint32_t exits;
-	/* threads that were killed before their process reported */
+	/* number of threads that were killed before their process could report its end */
 	uint64_t kills;
-	bool is_mixed; /* their names differ */
-	/* some process continued without the injected library */
+	bool is_mixed; /* the processes have different names */
+	/* one of the processes continued without the library */
 	bool holds_uninjected;
 };
 
@@ -232,17 +233,17 @@ struct accounts {
 	struct processes processes;
 	struct siblings *siblings; /* by image */
 	uint32_t *next_sibling;	   /* by process */
-	/* by process: ns charged to it or a descendant for unknown processes */
+	/* [process] -> ns charged to it or its descendants that no known process used */
 	uint64_t *unexplained_ns;
-	/* by image: weight of its samples and credits */
+	/* [image] -> weight of its samples and credits */
 	uint64_t *weight;
-	uint64_t *sampled; /* by image: weight of its samples */
-	uint64_t *last_ns; /* by image: last time it was seen */
-	/* [enum box] -> CPU time below one sample, carried to the next image: short lives add up */
+	uint64_t *sampled; /* [image] -> weight of its samples */
+	uint64_t *last_ns; /* [image] -> time of its last sample */
+	/* [enum box] -> CPU time below one sample, carried over so that short images add up */
 	uint64_t due_ns[BOX_COUNT];
-	/* ns charged to flamerun's child, or used by processes that still run */
+	/* ns charged to flamerun's child, or used by processes that were not waited for */
 	uint64_t charged_ns;
-	/* part of charged_ns, for unknown processes */
+	/* the part of charged_ns that no known process used */
 	uint64_t charged_unexplained_ns;
 	/* ns used by processes whose parent is unknown */
 	uint64_t missing_ns;
@@ -278,7 +279,7 @@ static void sum_image_weights(struct accounts *accounts)
 	}
 }
 
-/* Add @ns as samples of image @index on @frame, or as paused. due_ns[@box] keeps the remainder. */
+/* Credit @ns to image @index with frame @frame, or as paused. due_ns[@box] keeps the remainder. */
 static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
@@ -331,8 +332,9 @@ static uint64_t unexplained_of(const struct accounts *accounts, uint32_t index, 
 #define SHORT_PERIODS 4
 
 /*
- * Add up, by cause, the CPU time without samples of image @index, which began at @covered_ns on its
- * process's clock. Collector and library saw some causes; others show only at the image's end.
+ * Add up, by cause, the CPU time without samples of image @index. The process's previous images end
+ * at @covered_ns on its CPU clock. Some causes were recorded by the collector and the library; the
+ * others are found here, at the image's end.
  */
 static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t covered_ns, bool is_exec)
 {
@@ -341,14 +343,14 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 	uint64_t start_ns = is_exec ? image->start_cpu_ns : covered_ns, remaining_ns;
 
 	/*
-	 * A traced image used its unexplained time before the tracer attached, or tracing was
-	 * refused.
+	 * In an image without the library, time is unexplained if it was used before the tracer
+	 * attached, or if tracing was refused.
 	 */
 	if (image->from_outside)
 		image->unsampled_ns[image->is_refused ? WIRE_UNSAMPLED_REFUSED
 						      : WIRE_UNSAMPLED_BEGINNING] =
 			unexplained_of(accounts, index, start_ns);
-	/* The collector may have recorded this cause wrongly: it cannot see a replaced handler. */
+	/* The collector, which cannot see a replaced handler, has recorded a wrong cause. */
 	if (image->is_displaced)
 		image->unsampled_ns[WIRE_UNSAMPLED_TURNS] = 0;
 	remaining_ns = unexplained_of(accounts, index, start_ns);
@@ -367,8 +369,8 @@ static void sum_causes(struct accounts *accounts, uint32_t index, uint64_t cover
 }
 
 /*
- * Add credit for CPU time of image @at of @process that no timer saw: before the image could be
- * sampled, and later outside of its threads.
+ * Add credit for CPU time of image @at of @process that no timer could see: time before the image
+ * could be sampled, and later time that none of its threads used.
  */
 static void credit_image(struct accounts *accounts, const struct process *process, uint32_t at)
 {
@@ -407,7 +409,7 @@ static uint64_t exit_limit_ns(uint64_t kib)
 	return EXIT_NS + kib * EXIT_KIB_NS;
 }
 
-/* Returns how many threads were killed with the process; 1 for traced images without a number. */
+/* Returns the number of threads that a kill ended; 1 for a traced image, where it is unknown. */
 static uint64_t killed_threads(const struct profile_image *image)
 {
 	return image->live_threads > 1 ? image->live_threads : 1;
@@ -427,8 +429,9 @@ static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 
 /*
  * Returns the CPU time of @process up to its last instruction. A killed process could not report
- * it, so use its samples. If its clock, when last read, exceeded them by more than an exit and a
- * kill can take, the process prevented samples, so use that clock.
+ * this time, so it is computed from samples. But if its clock, when last read, was ahead of the
+ * samples by more than an exit and a kill can take, the process prevented samples. Then use that
+ * clock.
  */
 static uint64_t used_ns(
 	const struct accounts *accounts, const struct process *process, uint64_t kib)
@@ -456,8 +459,8 @@ static bool is_child(const struct accounts *accounts, const struct process *proc
 
 /*
  * Add credit for the CPU time that a killed process used after the last check of its timers, at
- * most @ns. One thread used half a tick on average. Several threads used all of @ns but the exit,
- * which is assumed to take the measured time for @kib. Returns the credited ns.
+ * most @ns. One thread has used half a tick on average. Several threads have used all of @ns except
+ * for the exit, whose CPU time is estimated from @kib. Returns the credited ns.
  */
 static uint64_t credit_kill(
 	struct accounts *accounts, const struct process *process, uint64_t kib, uint64_t ns)
@@ -506,9 +509,8 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 }
 
 /*
- * Image @index was charged @remaining_ns more for its children than they reported. Credit this to
- * their exits and return 0. If it is too much for exits, return it: it belongs to unknown
- * processes.
+ * Image @index was charged @remaining_ns more for its children than they reported. Credit this time
+ * to their exits and return 0. If it is too much for exits, unknown processes used it: return it.
  */
 static uint64_t account_siblings(
 	struct accounts *accounts, uint32_t index, uint64_t remaining_ns, uint64_t kib)
@@ -524,9 +526,10 @@ static uint64_t account_siblings(
 }
 
 /*
- * Account for the children of a process's images, one image after the other. When an image leaves,
- * it reports what the process was charged for children so far. @last is the kernel's report at the
- * end of process @number; NULL: there is none. Adds the CPU time of all descendants to *@ns.
+ * Account for the children of a process's images, one image after the other. A leaving image
+ * reports the CPU time of all children that the process has waited for so far. @last is the
+ * kernel's report at the end of process @number, or NULL. Adds the CPU time of all descendants to
+ * *@ns.
  */
 static void account_all_siblings(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
@@ -542,7 +545,7 @@ static void account_all_siblings(struct accounts *accounts, uint32_t number,
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, remaining_ns;
 
-		/* The next image may wait for some of these children, so keep waiting_ns for it. */
+		/* Keep in waiting_ns the time of children that only a later image may wait for. */
 		waiting_ns += accounts->siblings[index].below_ns;
 		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->end_is_reported)
@@ -566,7 +569,7 @@ static const char *name_of(const struct accounts *accounts, uint32_t number)
 	return image->exe[0] ? image->exe : image->comm;
 }
 
-/* Add process @number to its parent's children. It and its descendants used @ns. */
+/* Add process @number to its parent's children. @ns is its and its descendants' CPU time. */
 static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t ns)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -587,9 +590,7 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 		accounts->unexplained_ns[number];
 	if (image->end_is_reported)
 		return;
-	/*
-	 * A killed process did not report its descendants' exits; its parent is charged for them.
-	 */
+	/* The parent is charged for the exits that a killed process has not reported. */
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;
 	siblings->is_mixed |= own->exits != 0;
@@ -606,7 +607,7 @@ static void account_child(struct accounts *accounts, uint32_t number)
 	uint64_t siblings_ns = 0,
 		 remaining_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	/* The sampling signal killed the child, so the library's handler was not installed. */
+	/* If the sampling signal killed the child, the library's handler was not installed. */
 	if (child->signal && child->signal == image->signal && !image->end_is_reported)
 		profile_totals(accounts->profile)->killed_by = child->signal;
 	account_all_siblings(accounts, number, child, &siblings_ns);
@@ -642,7 +643,7 @@ static void account_process(struct accounts *accounts, uint32_t number)
 	uint64_t ns = used_ns(accounts, process, siblings_max_kib(accounts, process));
 
 	account_all_siblings(accounts, number, NULL, &ns);
-	/* A process that still runs was charged to no parent. */
+	/* The time of a process that still runs is charged to no parent yet. */
 	if (last_image_of(accounts, process)->still_runs)
 		accounts->charged_ns += ns;
 	else if (process->parent == NOBODY)
@@ -673,8 +674,8 @@ static void account_all(struct accounts *accounts)
 		accounts->charged_unexplained_ns = accounts->charged_ns;
 	totals->cpu_ns = accounts->charged_ns;
 	/*
-	 * Time charged for unknown processes may be that of processes whose parent is unknown:
-	 * count it once.
+	 * Processes whose parent is unknown may be the unknown processes that time was charged for.
+	 * Count this time once.
 	 */
 	if (accounts->missing_ns > accounts->charged_unexplained_ns)
 		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;

@@ -27,7 +27,7 @@
 #include "libprof/profile/profile.h"
 
 struct accounting {
-	/* CPU time x rate; this field and all others are in samples */
+	/* number of samples due for the CPU time; all fields are numbers of samples */
 	uint64_t due;
 	/* weight of samples, overruns included */
 	uint64_t sampled;
@@ -35,7 +35,7 @@ struct accounting {
 	uint64_t credited;
 	/* CPU time of exec and the dynamic linker */
 	uint64_t exec;
-	/* CPU time of the kernel after the last instruction */
+	/* CPU time of exits, after a process's last instruction */
 	uint64_t exit;
 	uint64_t dropped;
 	uint64_t torn;
@@ -48,31 +48,31 @@ enum accounting_start {
 	ACCOUNTING_START_IGNORED
 };
 
-/* What the kernel reported about flamerun's own child, which has ended. */
+/* The kernel's report about flamerun's own child, which has ended. */
 struct accounting_child {
 	uint32_t pid;
-	/* ns on its CPU clock before it was waited for; 0: not known */
+	/* ns on its CPU clock, read before it was waited for; 0: not known */
 	uint64_t cpu_ns;
 	/* ns of CPU time of descendants that were waited for */
 	uint64_t children_ns;
-	/* KiB of resident memory of the largest process */
+	/* KiB of resident memory of its largest process */
 	uint64_t max_kib;
 	uint32_t signal; /* signal that killed it, 0: none */
 };
 
 /*
- * Follow each process through its execs, compute the CPU time of all (totals->cpu_ns), and add
- * credit: samples for CPU time that no timer could see. Their frames are "[exec]" before the image
- * (the program) after an exec could be sampled, "[exit]" after an image's last instruction,
- * "[unsampled]" for forks and threads as they begin and end. If @start is ACCOUNTING_START_PAUSED,
- * such time before an image begins counts as paused; if it is ACCOUNTING_START_IGNORED, no credit
- * is added.
+ * Follow each process through its execs, and compute the CPU time of all processes
+ * (totals->cpu_ns). Add credit: samples for CPU time that no timer could see. A credited sample has
+ * one frame: "[exec]" for time between an exec and the start of sampling in the new program;
+ * "[exit]" for time after a process's last instruction; "[unsampled]" for the begin and end of
+ * forks and threads. If @start is ACCOUNTING_START_PAUSED, time before an image begins counts as
+ * paused; if it is ACCOUNTING_START_IGNORED, no credit is added.
  *
  * The amount is taken from the process's clock. A remainder below one sample is carried to the next
- * image, so that thousands of short processes add up. An exit is credited to the process if the
- * kernel's sums leave no choice, or to processes of one name that one parent waited for; otherwise
- * to the parent as "[exit of children]". A sum that is too large for exits contains a process that
- * was not sampled, and stays in the difference between due and recorded.
+ * image, so that thousands of short processes add up. The kernel reports the sum of the exits for
+ * which a parent has waited. It is divided among these processes if they have one name. Otherwise
+ * it is credited to the parent as "[exit of children]". If the sum is too large for exits, it
+ * contains a process that was not sampled, and is not credited.
  *
  * Call once, after everything was gathered. @child is borrowed; NULL while the child still runs.
  * Returns 0 or -ENOMEM.

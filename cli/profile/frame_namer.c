@@ -30,7 +30,7 @@
 #include "render/label.h"
 
 #define UNSET UINT32_MAX /* no tree frame or chain */
-/* in place of a tree frame: the name depends on the sample's time */
+/* instead of a tree frame: the name depends on the sample's time */
 #define MOVES (UINT32_MAX - 1)
 
 #define HOLDER_BYTES 1000u
@@ -139,7 +139,7 @@ static const struct names_module *find_identified(
 
 /*
  * Returns a time in ns since the epoch at which @module's file was in use, or 0 if not known: the
- * image's start for the program, the first sample in it for a library.
+ * image's start for the program, the time when the module was first seen for a library.
  */
 static int64_t seen_ns(const struct frame_namer *namer, const struct names_module *module,
 	const struct profile_image *image)
@@ -181,7 +181,7 @@ static void add_frame(struct frame_namer *namer, uint32_t frame)
 		namer->frames[namer->frame_count++] = frame;
 }
 
-/* Append the frames at an address to the chain, except the innermost, which is returned. */
+/* Append the function at an address and those inlined there, but return the innermost instead. */
 static uint32_t name_chain(
 	struct frame_namer *namer, const struct symbols_name *name, const char *module)
 {
@@ -246,7 +246,7 @@ static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t 
 	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
 }
 
-/* Name code in no module at @time_ns (or GENERATED_*). MOVES: the name depends on the time. */
+/* Name code in no module at @time_ns (or GENERATED_*). Returns MOVES if the name depends on it. */
 static uint32_t name_jit(
 	struct frame_namer *namer, uint32_t image, uint64_t frame, uint64_t time_ns)
 {
@@ -279,7 +279,7 @@ static uint32_t name_machine(
 	return frame;
 }
 
-/* An import statement names the path after these folders. */
+/* Folders of packages. An import statement names the path below such a folder. */
 static const char *const PACKAGE_ROOTS[] = {"/site-packages/", "/dist-packages/", "/node_modules/"};
 
 static const char *find_last(const char *path, const char *part)
@@ -370,7 +370,7 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-/* A language's function that sleeps, whatever system call the runtime uses to sleep. */
+/* A thread in this function sleeps, whichever system call the language's runtime makes for it. */
 #define SLEEPS "java.lang.Thread.sleep"
 
 /* Does profile node @node, of @image, wait in a language's sleep function? */
@@ -392,8 +392,8 @@ static bool is_asleep(struct frame_namer *namer, uint32_t image, uint32_t node)
 }
 
 /*
- * Name the wait of profile node @node, with details that its program reported, if any, and with
- * @holder, the function that holds the lock (NULL: unknown; shown without arguments).
+ * Name the wait at profile node @node, with details if the program reported some, and with @holder,
+ * the function that holds the lock (NULL: unknown). @holder is shown without its arguments.
  */
 static uint32_t name_wait(
 	struct frame_namer *namer, uint32_t image, uint32_t node, const char *holder)
@@ -407,7 +407,7 @@ static uint32_t name_wait(
 	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
 	wait_leaf_name(frame, name);
-	/* Use the name of a system call that is not known to wait. */
+	/* If it is not known what the system call waits for, use the call's name. */
 	if (!kind[0] && WIRE_WAIT_CALL(frame) < WIRE_WAIT_CALLS_MAX)
 		call = call_number_name(WIRE_WAIT_CALL(frame));
 	if (call)
@@ -590,8 +590,8 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
 
 /*
  * A timer that expires in the kernel raises its signal when the thread returns to user mode, just
- * after the system call instruction. A thread that was sampled there in user code looks the same,
- * but that is rare, because it is only one instruction.
+ * after the system call instruction. A thread that is sampled at this instruction in user mode
+ * looks the same, but that is rare.
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
 {
@@ -624,7 +624,7 @@ static int by_handle(const void *left, const void *right)
 #define IS_LEAF	     1u /* leaf of a stack of CPU time */
 #define IS_COLLECTED 2u
 
-/* Collect addresses of @stack in modules, up to a node marked IS_COLLECTED. Returns how many. */
+/* Collect @stack's addresses in modules, up to a node with IS_COLLECTED. Returns their number. */
 static uint32_t collect_addresses(struct frame_namer *namer, const struct profile_stack *stack,
 	uint8_t *marks, struct located *found)
 {
@@ -655,7 +655,7 @@ static uint32_t leaf_of(const struct flameprof_profile *profile, const struct pr
 									: stack->node;
 }
 
-/* Collect the addresses of all stacks that will be named. Returns how many. */
+/* Collect the addresses of all stacks that will be named. Returns their number. */
 static uint32_t collect_all(struct frame_namer *namer, const struct naming_request *request,
 	uint8_t *marks, struct located *found)
 {
@@ -704,7 +704,7 @@ static void set_addresses(
 	}
 }
 
-/* Find which of the @count entries at @found, all of one file, are leaves in system calls. */
+/* Find the leaves in system calls among the @count entries at @found, which are of one file. */
 static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
 	const uint8_t *marks)
 {

@@ -32,19 +32,19 @@ struct frame_namer {
 	int64_t epoch_ns;
 	bool has_mapped; /* any module is WIRE_MODULE_MAPPED */
 	bool has_failed; /* no memory for chains */
-	/* owned; [module] -> handle in symbols; -1: not asked yet */
+	/* owned; [module] -> its handle in `symbols`; -1: no handle yet */
 	int *handles;
 	struct frame_namer_image *images; /* owned; one per profile image */
-	/* owned; [profile node] -> index of its chain in frames */
+	/* owned; [profile node] -> index of its chain in `frames` */
 	uint32_t *chains;
 	/* owned; [profile node] -> system call made just before its address, or -1 */
 	int32_t *calls;
 	/* owned; [profile node] -> see frame_namer_passes() */
 	uint8_t *passes;
-	/* Chains: each has its length, then so many tree frames, the function in memory first. */
+	/* Chains: each is a length and that many tree frames, outermost first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
-	/* owned; NULL: not asked yet, or not available */
+	/* owned; NULL: not opened yet, or not available */
 	struct kernel_symbols *kernel;
 	bool has_asked_kernel;
 	/* Set by the caller: when the frame was sampled (CLOCK_MONOTONIC), or GENERATED_*. */
@@ -63,12 +63,12 @@ void frame_namer_release(struct frame_namer *namer);
 
 /*
  * Fetch missing symbols of the files in the stacks from debuginfod if @request asks for it. Then
- * read the lines of all addresses in these files; no lines if out of memory. Adds to *@report.
+ * read the lines of all addresses in these files, unless out of memory. Adds to *@report.
  */
 void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
 	struct debuginfod_report *report);
 
-/* Does @stack contain generated code whose address held other code at another time? */
+/* Does @stack contain generated code at an address that held other code at another time? */
 bool frame_namer_moves(struct frame_namer *namer, const struct profile_stack *stack);
 
 /*
@@ -79,8 +79,8 @@ uint32_t frame_namer_child(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent);
 
 /*
- * Returns the tree frames of profile node @node, below @image's root, the function in memory first,
- * and their number in *@count; 0 if the name depends on the time. Valid until the next call.
+ * Returns the tree frames of profile node @node, which is below @image's root, outermost first.
+ * *@count is their number, or 0 if the name depends on the time. Valid until the next call.
  */
 const uint32_t *frame_namer_chain(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t *count);
@@ -93,8 +93,8 @@ uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t no
 	const char *holder);
 
 /*
- * If profile node @node, which became tree node @parent, is a leaf in a system call, add a frame
- * for the call. Returns the frame's tree node, else @parent.
+ * If profile node @node is a leaf in a system call, add a frame for the call below @parent, the
+ * tree node of @node. Returns the new tree node, otherwise @parent.
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent);
 
@@ -104,7 +104,7 @@ static inline bool frame_namer_passes(const struct frame_namer *namer, uint32_t 
 	return namer->passes[node];
 }
 
-/* Count @weight of samples with the leaf @node, which has been named; @is_named: by a real name. */
+/* Count @weight of samples with leaf @node, which is named. @is_named: by a real name. */
 void frame_namer_count(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight, bool is_named);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find lock holders in stacks with a WIRE_FRAME_HOLDER frame: first count the functions of all
- * these stacks, then choose the holder for each sample.
+ * Find lock holders in stacks with a WIRE_FRAME_HOLDER frame: first sum up the weights of functions
+ * in all these stacks, then choose the holder for each sample.
  */
 #include "cli/profile/holders.h"
 
@@ -11,22 +11,22 @@
 #include "libprof/profile/tables.h"
 #include "render/array.h"
 
-/* The function that acquires the lock must be among this many innermost frames of a waiter. */
+/* A stack waits for a lock only if a lock function is among this many innermost frames. */
 #define LOCK_FRAMES_MAX 6u
 
-/* A CPU sample further away in time than this says nothing about a wait. */
+/* A CPU sample shows what a holder did during a wait if it is at most this many ns away. */
 #define NEAR_NS 50000000ULL
 
 #define SEEN_MAX (1u << 20)
 
-/* In seen.thread, in place of the holder's number: the entry is for all waiters. */
+/* Value of seen.thread if the entry is for all waiters and not for one holder. */
 #define WAITERS UINT32_MAX
 
-/* Weight of a function for a lock: it waits for the lock, or is on the stack of a holder. */
+/* Weight of the stacks in which a function waits for a lock, or is on the stack of the holder. */
 struct seen {
 	uint32_t image, lock, thread;
 	uint64_t weight;
-	const char *function; /* the tree's name; NULL: total */
+	const char *function; /* a name of the tree; NULL: all functions */
 };
 
 struct cpu_sample {
@@ -38,21 +38,22 @@ struct holders {
 	struct frame_namer *namer;
 	const struct flameprof_profile *profile;
 	/*
-	 * By profile stack: `part` is the node of its WIRE_FRAME_HOLDER, 0 if it waits for no lock;
-	 * `thread` is 1 + the thread that ran while it held the lock, else 0.
+	 * [profile stack] -> `part`: its node with WIRE_FRAME_HOLDER, or 0 if it waits for no lock.
+	 * `thread`: 1 + the index of the holder's thread if this ran while it held the lock, else
+	 * 0.
 	 */
 	struct {
 		uint32_t part, thread;
 	} * held;
-	uint8_t *has_run; /* by thread: ran while it held a lock */
+	uint8_t *has_run; /* [thread] -> it ran while it held a lock */
 	struct seen *seen;
 	size_t seen_count, seen_room;
-	/* number of entries of `seen`, from the first, that are sorted */
+	/* number of entries at the front of `seen` that are sorted */
 	size_t sorted;
-	/* samples of threads that ran while they held a lock, by thread and time */
+	/* CPU samples of the threads with has_run, sorted by thread and time */
 	struct cpu_sample *cpu;
 	size_t cpu_count, cpu_room;
-	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
+	uint32_t path[WIRE_MAX_DEPTH]; /* tree frames of a stack, innermost first */
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -116,7 +117,9 @@ static const struct calltree_frame *path_frame(const struct holders *holders, ui
 	return calltree_frame_at(holders->namer->tree, holders->path[at]);
 }
 
-/* Fill holders->path with the frames from @node outwards, without @outside. Returns how many. */
+/*
+ * Fill holders->path with the frames from @node out to @outside, exclusive. Returns their number.
+ */
 static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node, uint32_t outside)
 {
 	uint32_t root = profile_image_at(holders->profile, image)->root, count = 0, length;
@@ -131,7 +134,7 @@ static uint32_t find_path(struct holders *holders, uint32_t image, uint32_t node
 	return count;
 }
 
-/* Returns the function at path index @at; NULL if it is libc's, acquires locks or is no code. */
+/* Returns the function at path index @at. NULL: it is libc's, acquires locks or is no code. */
 static const char *program_function(const struct holders *holders, uint32_t at)
 {
 	const struct calltree_frame *frame = path_frame(holders, at);
@@ -194,8 +197,8 @@ static uint64_t weight_seen(
 }
 
 /*
- * Add the function that waits for a lock in stack @number. Without a lock function on the stack,
- * ignore it, because the futex may be something other than a lock.
+ * If stack @number waits for a lock, add the function that waits. Ignore a stack without a lock
+ * function, because its futex may be something other than a lock.
  */
 static void add_waiter(struct holders *holders, uint32_t number)
 {
@@ -259,7 +262,7 @@ static void find_cpu_samples(struct holders *holders)
 		qsort(holders->cpu, holders->cpu_count, sizeof(*holders->cpu), by_thread_and_time);
 }
 
-/* Returns the leaf node of @thread at @time_ns by its nearest CPU sample, or 0 if not known. */
+/* Returns the leaf node of @thread's CPU sample that is nearest to @time_ns; 0 if none is near. */
 static uint32_t find_running(const struct holders *holders, uint32_t thread, uint64_t time_ns)
 {
 	const struct cpu_sample wanted = {.time_ns = time_ns, .thread = thread};
@@ -291,9 +294,9 @@ static uint32_t find_running(const struct holders *holders, uint32_t thread, uin
 /* ---- holders --------------------------------------------------------------------------------- */
 
 /*
- * Fill holders->path with the stack of the holder of the lock that sample @number waits for, and
- * *@of with lock and thread. Returns the number of frames, or 0 if the sample waits for no lock or
- * the holder is not known.
+ * Fill holders->path with the stack of the thread that holds the lock for which sample @number
+ * waits. Set *@of to the lock and this thread. Returns the number of frames, or 0 if the sample
+ * waits for no lock or the holder is not known.
  */
 static uint32_t find_holder(struct holders *holders, uint64_t number, struct seen *of)
 {
@@ -314,7 +317,7 @@ static uint32_t find_holder(struct holders *holders, uint64_t number, struct see
 	return node ? find_path(holders, of->image, node, part) : 0;
 }
 
-/* Returns the innermost function of the path's @frames that also waits for the lock, or NULL. */
+/* Returns the innermost function in the path's @frames that also waited for the lock, or NULL. */
 static const char *find_taker(const struct holders *holders, const struct seen *of, uint32_t frames)
 {
 	for (uint32_t i = 0; i < frames; i++) {
@@ -326,7 +329,7 @@ static const char *find_taker(const struct holders *holders, const struct seen *
 	return NULL;
 }
 
-/* Count each function of the path once, even if the function is recursive. */
+/* Add the functions of the path, each only once even if it is recursive. */
 static void add_holder(struct holders *holders, const struct seen *of, uint32_t frames)
 {
 	add_seen(holders, of, NULL);
@@ -341,7 +344,7 @@ static void add_holder(struct holders *holders, const struct seen *of, uint32_t 
 	}
 }
 
-/* Count functions of holders' stacks, except stacks with a function that waits for the lock. */
+/* Add the functions of holders' stacks. Skip stacks in which find_taker() finds the holder. */
 static void add_holders(struct holders *holders)
 {
 	for (uint64_t i = 0; i < holders->profile->sample_count; i++) {

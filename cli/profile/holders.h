@@ -4,10 +4,9 @@
  * name of the wait, "[futex: held by cache_fill]". So each picture and profile divides the time of
  * waiting for a lock among its holders.
  *
- * Among the functions on the holder's stack, choose the innermost that itself waited for the same
- * lock at another time, because that is where the lock is acquired. If there is none, choose the
- * innermost function of the program that was on the stack for two thirds of the time that the
- * holder held the lock.
+ * From the holder's stack, choose the innermost function that waited for the same lock at another
+ * time, because this function acquires the lock. If there is none, choose the innermost function of
+ * the program that was on the stack for two thirds of the time that the holder held the lock.
  *
  * The stack of a holder that slept is recorded with the wait. For a holder that ran, use the
  * nearest sample of the holder: its samples are one period of its CPU time apart, and its stack
@@ -25,21 +24,22 @@
 struct holders;
 
 /*
- * Returns the WIRE_FRAME_HOLDER node that separates the waiter's stack in @stack from the holder's,
- * or 0 if there is none. If found, *@waiter is set to the waiter's stack without its leaf.
+ * Returns the WIRE_FRAME_HOLDER node, which separates the waiter's stack in @stack from that of the
+ * holder; 0 if there is none. If found, *@waiter is set to the waiter's stack without its leaf.
  */
 uint32_t holders_part(const struct flameprof_profile *profile, const struct profile_stack *stack,
 	struct profile_stack *waiter);
 
 /*
- * Find holders in @namer's profile (borrowed). Returns an owned object, or NULL (none, or -ENOMEM).
+ * Find holders of locks in @namer's profile (borrowed). Returns an owned object; NULL if none, or
+ * without memory.
  */
 struct holders *holders_new(struct frame_namer *namer);
 void holders_free(struct holders *holders); /* NULL is fine */
 
 /*
- * Returns the name (the tree's) of the function that held the lock in sample number @sample, or
- * NULL if not known or the sample waits for no lock. @holders may be NULL.
+ * Returns the name (of the tree) of the function that held the lock for which sample number @sample
+ * waits, or NULL if it is not known or the sample waits for none. @holders may be NULL.
  */
 const char *holders_function(struct holders *holders, uint64_t sample);
 
@@ -51,8 +51,8 @@ bool holders_takes_locks(const struct calltree_frame *frame);
 
 /*
  * Find the holder in @name, the name of a leaf. Returns the holder's start in @name and its length
- * in *@bytes, or NULL if there is none. *@stem, if not NULL, is set to the length of the text
- * before ": held by" or ", held by".
+ * in *@bytes, or NULL if there is none. If @stem is not NULL, *@stem is set to the length of the
+ * text before ": held by" or ", held by".
  */
 #define HOLDERS_WORDS "held by "
 const char *holders_in_name(const char *name, size_t *bytes, size_t *stem);

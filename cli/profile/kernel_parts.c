@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel stacks are sorted by the path (hash) of their user stacks. Each choice of a stack advances
- * by the golden section through the total weight of the path's kernel stacks. So in any number of
- * consecutive samples, each stack has its share, plus or minus one or two samples.
+ * Kernel stacks are sorted by the path (hash) of their user stacks. For each sample on a path, the
+ * choice moves on by the golden section of the total weight of the path's kernel stacks. So in any
+ * number of consecutive samples, each stack has its share, plus or minus one or two samples.
  */
 #include "cli/profile/kernel_parts.h"
 
@@ -16,7 +16,9 @@
 struct part {
 	uint64_t path;
 	uint64_t weight;
-	/* position in the path's weight, 0 to 1; used in the path's first part only */
+	/*
+	 * position of the next choice in the path's weight, 0 to 1; only in the path's first part
+	 */
 	double turn;
 	uint32_t stack;
 };

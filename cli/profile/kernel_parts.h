@@ -19,8 +19,8 @@ struct kernel_parts *kernel_parts_new(void);
 void kernel_parts_free(struct kernel_parts *parts); /* NULL is fine */
 
 /*
- * Add @weight recorded kernel stacks equal to profile stack @stack, on the user stack whose frames
- * hash to @path. Returns 0, or -ENOMEM: not added.
+ * Add profile stack @stack: a kernel stack that was recorded @weight times on the user stack with
+ * hash @path. Returns 0, or -ENOMEM with nothing added.
  */
 int kernel_parts_add(struct kernel_parts *parts, uint64_t path, uint32_t stack, uint64_t weight);
 
@@ -28,8 +28,8 @@ int kernel_parts_add(struct kernel_parts *parts, uint64_t path, uint32_t stack, 
 void kernel_parts_finish(struct kernel_parts *parts);
 
 /*
- * Returns the profile stack whose kernel frames the next sample on @path gets, or KERNEL_PARTS_NONE
- * if none was recorded there. Over many samples each stack is returned in proportion to its weight.
+ * Choose a kernel stack for the next sample on user stack @path. Returns its profile stack, or
+ * KERNEL_PARTS_NONE. Over many samples each stack is returned in proportion to its weight.
  */
 uint32_t kernel_parts_next(struct kernel_parts *parts, uint64_t path);
 

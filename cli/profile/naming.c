@@ -20,14 +20,14 @@
 #include "libprof/fnv.h"
 
 #define UNSET UINT32_MAX /* no tree node, or none yet */
-/* in place of a tree node: the node depends on the sample's time */
+/* instead of a tree node: the node depends on the sample's time */
 #define MOVES (UINT32_MAX - 1)
-/* in place of a tree node: kernel frames differ per sample */
+/* instead of a tree node: samples of the stack get different kernel frames */
 #define INSIDE (UINT32_MAX - 2)
-/* Kernel time without samples is added in so many parts, to divide it among kernel stacks. */
+/* Add kernel time that is in no sample in this many parts, with different kernel stacks. */
 #define INSIDE_PARTS 64u
 
-/* The frame between a process and a stack that did not reach its root. */
+/* Which frame is shown between a process and an incomplete stack. */
 enum prefix {
 	PREFIX_NONE,
 	PREFIX_DEEP,
@@ -42,9 +42,9 @@ struct naming {
 	/* [profile image] -> tree node that is the parent of its stacks */
 	uint32_t *process_nodes;
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
-	/* [profile stack] -> tree node; UNSET: of the other kind of time */
+	/* [profile stack] -> tree node; UNSET: the stack has the kind of time that is not shown */
 	uint32_t *stacks;
-	/* [profile stack] -> weight not yet added, if MOVES or INSIDE */
+	/* [profile stack] with MOVES or INSIDE -> weight that is not added yet */
 	uint64_t *untimed;
 	struct holders *holders;     /* holders of locks; NULL: none is known */
 	struct kernel_parts *kernel; /* NULL: no kernel stacks */
@@ -85,7 +85,7 @@ static uint64_t frame_of(const struct naming *naming, uint32_t node)
 	return profile_node_frame(profile_node_at(naming->profile, node));
 }
 
-/* Is @node in the injected library? It is a wrapper that the program does not know of. */
+/* Is @node a wrapper function in the injected library, which the program does not know of? */
 static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
 	const struct names *table = &naming->profile->names;
@@ -106,8 +106,8 @@ static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t
 }
 
 /*
- * Returns the tree node of @root, the outermost frame of a virtual machine's stacks, and below it
- * the frame of @prefix: even an incomplete stack was called from @root.
+ * Add @root, the outermost frame of a virtual machine's stacks, and below it the frame of @prefix,
+ * because even an incomplete stack was called from @root. Returns the innermost node.
  */
 static uint32_t prefix_below(
 	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
@@ -126,9 +126,9 @@ static bool is_language(const struct naming *naming, uint32_t node)
 }
 
 /*
- * Is native frame @node hidden because language frames show its work? They are the last of the @n
- * frames of @path, the callees of @node. Code generated to carry a name (CPython's -X perf) is
- * hidden as well.
+ * Is native frame @node to be hidden because a language frame shows its work? @path has @n callees
+ * of @node, of which the last is called directly. Also hide code that is generated to carry a name
+ * (CPython's -X perf) and calls the interpreter.
  */
 static bool is_replaced(
 	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)
@@ -141,11 +141,11 @@ static bool is_replaced(
 }
 
 /*
- * Returns the tree node of @stack's leaf: climbs to the first profile node that has a tree node,
- * then adds tree nodes downwards. Leaves out the library's wrappers, and libc's functions that only
- * make system calls for others. If namer.time_ns is set, names may depend on the time, so nodes[]
- * is not used or filled. Nodes that language frames replace are not filled in, either, because
- * other stacks may show them.
+ * Returns the tree node of @stack's leaf. Climb to the first profile node that has a tree node,
+ * then add tree nodes downwards. Leave out the library's wrappers, and libc's functions that only
+ * make system calls for others. Do not use nodes[] if namer.time_ns is set, because names may
+ * depend on the time. Do not store nodes that language frames replace, because other stacks may
+ * show these nodes.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -189,7 +189,7 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 	}
 }
 
-/* Is @stack credited time without a stack, of the image or of a thread's beginning? */
+/* Is @stack CPU time without a stack, credited to an image or to the beginning of a thread? */
 static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
 {
 	return stack->kind == WIRE_KIND_CREDIT &&
@@ -238,7 +238,7 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 
 /*
  * Hash the names of @stack's native frames. Language frames are left out, because a kernel stack
- * has the interpreter's frames instead. Names are hashed, as one file may be two modules.
+ * has the interpreter's frames instead. Names are hashed because one file may be two modules.
  */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
@@ -283,7 +283,7 @@ static void add_kernel_stacks(struct naming *naming)
 		kernel_parts_finish(naming->kernel);
 }
 
-/* Add the kernel frames of @kernel_stack as callees of @node. Returns the innermost one. */
+/* Add the kernel frames of @kernel_stack as callees of @node. Returns the innermost node. */
 static uint32_t kernel_node(struct naming *naming, uint32_t image,
 	const struct profile_stack *kernel_stack, uint32_t node)
 {
@@ -297,7 +297,7 @@ static uint32_t kernel_node(struct naming *naming, uint32_t image,
 	return node;
 }
 
-/* Returns the node of a sample in the kernel: of recorded frames, the system call or "[kernel]". */
+/* Returns the node of a sample in the kernel: a kernel function, the system call or "[kernel]". */
 static uint32_t inside_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack),
@@ -340,7 +340,7 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	if (is_in_kernel(naming, stack))
 		return inside_node(naming, stack);
 	node = tree_node(naming, image, stack, prefix_of(stack));
-	/* Show a leaf in the injected library, because the time that it costs must be visible. */
+	/* Show a leaf in the injected library, because its cost must be visible. */
 	if (is_ours(naming, image, stack->node))
 		node = frame_namer_child(&naming->namer, image, stack->node, node);
 	return frame_namer_in_kernel(&naming->namer, stack->node, node);
@@ -384,7 +384,7 @@ static void add_process_frames(struct naming *naming)
 	}
 }
 
-/* Add @weight of @stack to the tree, at namer.time_ns. Returns the tree node. */
+/* Add @weight of @stack to the tree, with names as of namer.time_ns. Returns the tree node. */
 static uint32_t add_weight(
 	struct naming *naming, const struct profile_stack *stack, uint64_t weight)
 {
@@ -432,7 +432,7 @@ static void add_weights(struct naming *naming)
 	}
 }
 
-/* Add weight that is in no sample: generated code by its last name, kernel time in parts. */
+/* Add weight that is in no sample. Generated code gets its last name; kernel time is split. */
 static void add_untimed(struct naming *naming)
 {
 	naming->namer.time_ns = GENERATED_AT_LAST;
@@ -548,7 +548,7 @@ int naming_build(
 	};
 	if (error)
 		goto out;
-	/* Most runs have no time of virtual machines: that tree is empty without any work. */
+	/* Most profiles have no time of virtual machines. Then that tree stays empty. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);
 		frame_namer_resolve(&naming.namer, request, &report->fetched);

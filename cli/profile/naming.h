@@ -23,26 +23,26 @@ struct naming_report {
 
 struct naming_request {
 	struct flameprof_profile *profile; /* borrowed */
-	/* start of the run, seconds since the epoch; older perf maps are of another run */
+	/* start of the run in s since the epoch; perf maps that are older belong to another run */
 	int64_t start_wall_s;
 	/* path from which the run's program can always be read; borrowed, or NULL */
 	const char *program;
 	const struct held_files *held; /* files of modules; borrowed, or NULL */
-	/* use time that virtual machines reported, not that of clocks */
+	/* name the stacks whose time virtual machines reported, not those with time of clocks */
 	bool is_machine;
-	/* show the interpreter's native frames, too, not only language frames */
+	/* show the interpreter's native frames as well as language frames */
 	bool shows_native;
 	enum demangle_style demangle;
 	/* ask debuginfod servers for missing symbols */
 	bool fetches;
 	void (*on_fetch)(unsigned files); /* called before fetching; may be NULL */
-	/* called often: if it returns true, slow steps are skipped; may be NULL */
+	/* called often; if it returns true, slow steps are skipped; may be NULL */
 	bool (*is_hurried)(void);
 };
 
 /*
- * Name the profile's stacks and build their tree. A tree has either time of clocks, with waits, or
- * time that virtual machines reported, never both. If there is more than one process name, a root
+ * Name the profile's stacks and build their tree. The tree has either time of clocks, including
+ * waits, or time that virtual machines reported. If there is more than one process name, a root
  * frame per name is added. Stacks that did not reach their root hang below "[incomplete stack]" or
  * "[deeper than N frames]".
  */

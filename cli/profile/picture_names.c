@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make and split names that are not symbols, and list marks. A program chooses the time of its
- * mark; a mark before the first sample is moved to the first sample.
+ * Make and split names that are not symbols, and list marks. A program may give a mark any time; a
+ * mark before the first sample is moved to the first sample.
  */
 #include "cli/profile/picture_names.h"
 

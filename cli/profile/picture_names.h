@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of files, functions of virtual machines and marks in pictures. */
+/* Make and read names that are not symbols, and list marks (times named by programs). */
 #ifndef CLI_PROFILE_PICTURE_NAMES_H
 #define CLI_PROFILE_PICTURE_NAMES_H
 
@@ -24,16 +24,16 @@ static inline const char *base_name(const char *path)
 }
 
 /*
- * Write "[replaced: file]", the name of all code of a file that was replaced while it ran, because
- * the start of a function can no longer be known. Drops the kernel's " (deleted)" from @file.
- * Returns @out.
+ * Write "[replaced: file]", the name of all code of a file that was replaced while the program ran.
+ * In such code, functions cannot be told apart. Drops the kernel's " (deleted)" from @file. Returns
+ * @out.
  */
 char *replaced_name(char *out, size_t size, const char *file);
 
 /* Returns the file in @name if replaced_name() made it, and its length in *@bytes; else NULL. */
 const char *replaced_name_file(const char *name, size_t *bytes);
 
-/* Write CALLTREE_BUILD_ID and the build-id, as the "file" of unnamed code; "" if @bytes is 0. */
+/* Write CALLTREE_BUILD_ID and the build-id, the "file" of unnamed code; "" if @bytes is 0. */
 #define PICTURE_BUILD_ID_BYTES 144
 void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id, size_t bytes);
 
@@ -50,7 +50,7 @@ void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id,
 enum calltree_frame_kind picture_names_kind(
 	const char *name, const char *module, enum calltree_frame_kind otherwise);
 
-/* Weights of special stacks. */
+/* Weights of the stacks with these properties. */
 struct special_weights {
 	uint64_t unnamed;	   /* ends in code without a name */
 	uint64_t kernel;	   /* ends in the kernel */
@@ -63,13 +63,13 @@ struct special_weights {
 /* Compute the special weights of @tree, which is finished. */
 void special_weights_of(const struct calltree *tree, struct special_weights *out);
 
-/* longest module_text() */
+/* bytes of the longest module_text() */
 #define PICTURE_NAMES_MODULE_BYTES 128
 
 /*
  * Write " [libz.so.1]", the text that follows the name of @frame, to @out. The text is "" if the
- * name contains the module ("[libz.so.1+0x12]", "[kernel: read]") and for waits; a virtual
- * machine's is " [vm]". Returns @out.
+ * name contains the module ("[libz.so.1+0x12]", "[kernel: read]") and for waits; for a virtual
+ * machine's function it is " [vm]". Returns @out.
  */
 const char *module_text(
 	char out[PICTURE_NAMES_MODULE_BYTES], const struct calltree_frame *frame);
@@ -85,7 +85,7 @@ const char *module_text(
 /* Returns "name (file:line)" from malloc, or NULL. @file "" or @line 0: not known. */
 char *machine_name_make(const char *name, const char *file, uint32_t line);
 
-/* The parts of a name; `name_bytes` and `file_bytes` are lengths, as the texts do not end there. */
+/* The parts of a name. The texts do not end with NUL: `name_bytes`, `file_bytes` are lengths. */
 struct machine_name {
 	size_t name_bytes;
 	const char *file;
@@ -96,14 +96,14 @@ struct machine_name {
 /* Split "name (file:line)" at the last " (". Returns false if @text has no file and line. */
 bool machine_name_split(const char *text, struct machine_name *out);
 
-/* Is @frame of a virtual machine, including its root frame? */
+/* Is @frame a virtual machine's function or the root frame of its stacks? */
 bool machine_name_is_of(const struct calltree_frame *frame);
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
 /*
- * Make the list of marks in order of time, in ns since the first sample. Returns 0, *@marks (from
- * malloc, NULL if there are none; texts are borrowed from @profile) and *@count; or -ENOMEM.
+ * List the marks of @profile in order of time, in ns since the first sample. Returns 0, *@marks
+ * (from malloc, NULL if there are none; texts are borrowed from @profile) and *@count; or -ENOMEM.
  * Context: one thread.
  */
 int marks_make(struct flameprof_profile *profile, struct picture_mark **marks, uint32_t *count);
