@@ -109,75 +109,19 @@ void lines_release(struct lines *lines)
 
 #define EXPECTED "\"outer;inner weight\""
 
-#define PICTURE_HINT "write stacks beside a picture: flamerun -o run.svg -o run.folded -- program"
-#define PACKED_HINT  "unpack it first"
-#define PERF_HINT    "perf reads it, by its name: flamerun render perf.data"
-
-static const struct {
-	const char *bytes;
-	const char *what;
-	const char *hint; /* may be NULL */
-} beginnings[] = {
-	{"<?xml", "an SVG picture or other XML", PICTURE_HINT},
-	{"<svg ", "an SVG picture", PICTURE_HINT},
-	{"<!--", "XML or HTML", PICTURE_HINT},
-	{"<!DOCTYPE", "XML or HTML", PICTURE_HINT},
-	{"<html", "HTML", PICTURE_HINT},
-	{"\x89PNG", "a PNG picture", PICTURE_HINT},
-	{"%PDF-", "a PDF document", PICTURE_HINT},
-	{"\x1f\x8b", "gzip data", PACKED_HINT},
-	{"BZh", "bzip2 data", PACKED_HINT},
-	{"\3757zXZ", "xz data", PACKED_HINT},
-	{"\x28\xb5\x2f\xfd", "zstd data", PACKED_HINT},
-	{"PK\x03\x04", "a zip archive", PACKED_HINT},
-	{"PERFILE2", "a recording of perf", PERF_HINT},
-	{"\177ELF", "a program or library", "to run and draw it: flamerun -- ./program"},
-	{"{\"", "JSON", NULL},
-	{"{ \"", "JSON", NULL},
-	{"[{", "JSON", NULL},
-};
-
-static int refuse_line(
-	const char *what, uint64_t number, const char *name, struct diag_message *message)
-{
-	return diag_fail(message, -ENODATA, "%s:%" PRIu64 ": %s, where " EXPECTED " was expected",
-		name, number, what);
-}
-
 /*
- * Check line @number (from 1, at most FOLDED_DOUBT_LINES) of file @name. Returns 0, or -ENODATA
- * with @message filled if it is the start of another kind of file or has bytes that are not text.
+ * Refuse a file because @others of its @lines are not stacks; @number is the line number of the
+ * first of them. Returns -ENODATA with @message filled.
  */
-static int check_line(const char *line, size_t bytes, uint64_t number, const char *name,
+static int refuse_others(uint64_t others, uint64_t lines, uint64_t number, const char *name,
 	struct diag_message *message)
 {
-	for (size_t i = 0; number == 1 && i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
-		size_t length = strlen(beginnings[i].bytes);
-
-		if (bytes < length || memcmp(line, beginnings[i].bytes, length))
-			continue;
-		refuse_line(beginnings[i].what, number, name, message);
-		if (beginnings[i].hint)
-			diag_fail_hint(message, "%s", beginnings[i].hint);
-		return -ENODATA;
-	}
-	return memchr(line, '\0', bytes) ? refuse_line("a NUL byte", number, name, message) : 0;
-}
-
-/*
- * Refuse a file because none of its first @count non-empty lines is a stack; @number is the line
- * number of the first one. Returns -ENODATA with @message filled.
- */
-static int refuse_all(
-	uint64_t count, uint64_t number, const char *name, struct diag_message *message)
-{
-	if (count == 1)
+	if (lines == 1)
 		diag_fail(message, -ENODATA, "%s:%" PRIu64 ": not " EXPECTED, name, number);
 	else
 		diag_fail(message, -ENODATA,
-			"%s:%" PRIu64 ": not " EXPECTED ", nor is any other of its first %" PRIu64
-			" lines",
-			name, number, count);
+			"%s:%" PRIu64 ": not " EXPECTED ", like %" PRIu64 " of %" PRIu64 " lines",
+			name, number, others, lines);
 	diag_fail_hint(message, "flamerun -o run.folded writes such lines; what perf script prints "
 				"is read as well");
 	return -ENODATA;
@@ -353,6 +297,7 @@ static int read_line(struct folded_reader *reader, char *line, size_t length)
 	number = find_last_word(line, stop);
 	reader->doubles += number > line && !parse_weight(number, stop, &ignored);
 	for (unsigned i = 0; i < reader->counts; i++) {
+		reader->bad.has_fractions |= weights[i].billionths > 0;
 		reader->billionths[i] += weights[i].billionths;
 		weights[i].whole += reader->billionths[i] / BILLION;
 		reader->billionths[i] %= BILLION;
@@ -365,16 +310,20 @@ static int add_line(struct folded_reader *reader, char *line, size_t length)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	struct folded_bad *bad = &reader->bad;
-	int error = 0, found;
+	int found;
 
 	if (!reader->number && !strncmp(line, byte_order_mark, 3)) {
 		line += 3;
 		length -= 3;
 	}
-	if (++reader->number <= FOLDED_DOUBT_LINES)
-		error = check_line(line, length, reader->number, reader->name, reader->message);
-	if (error)
-		return error;
+	reader->number++;
+	if (reader->number <= FOLDED_DOUBT_LINES && memchr(line, '\0', length))
+		return diag_fail(reader->message, -ENODATA,
+			"%s:%" PRIu64 ": a NUL byte, where " EXPECTED " was expected", reader->name,
+			reader->number);
+	/* Comments, as austin writes them. */
+	if (length > 1 && line[0] == '#' && line[1] == ' ')
+		return 0;
 	found = read_line(reader, line, length);
 	if (found == -ERANGE)
 		return diag_fail(reader->message, -ERANGE, "%s:%" PRIu64 ": a count above %" PRIu64,
@@ -385,7 +334,7 @@ static int add_line(struct folded_reader *reader, char *line, size_t length)
 		bad->first = reader->number;
 	if (bad->stacks || bad->count < FOLDED_DOUBT_LINES)
 		return 0;
-	return refuse_all(bad->count, bad->first, reader->name, reader->message);
+	return refuse_others(bad->count, bad->count, bad->first, reader->name, reader->message);
 }
 
 static int fail_read(const struct folded_reader *reader, int error)
@@ -412,6 +361,7 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 		.counts = newer ? FOLDED_VERSIONS : 1,
 		.name = name,
 		.message = message};
+	uint64_t lines_read;
 	size_t length;
 	char *line;
 	int error = 0, more = 1;
@@ -422,11 +372,13 @@ int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lin
 		return error;
 	if (more < 0 || trees_error(&reader))
 		return fail_read(&reader, more < 0 ? more : trees_error(&reader));
+	lines_read = reader.bad.stacks + reader.bad.count;
+	if (reader.bad.count * FOLDED_OTHERS > lines_read)
+		return refuse_others(
+			reader.bad.count, lines_read, reader.bad.first, name, message);
 	/*
 	 * Two numbers in a line are refused only if all lines have them: names may end in a number.
 	 */
-	if (reader.bad.count && reader.bad.stacks < (newer ? reader.bad.count : 1))
-		return refuse_all(reader.bad.count, reader.bad.first, name, message);
 	if (!newer && reader.doubles && reader.doubles == reader.bad.stacks)
 		return refuse_two_counts(name, message);
 	*bad = reader.bad;

@@ -58,6 +58,8 @@ int folded_write(const struct calltree *tree, const unsigned *scale, bool inline
 
 /* A file is refused if none of its first non-empty lines, up to this number, is a stack. */
 #define FOLDED_DOUBT_LINES 100
+/* A file is refused if more than one of this number of lines is not a stack. */
+#define FOLDED_OTHERS 20
 
 /* Numbers of lines. @count and @first describe lines that were skipped: they are not stacks. */
 struct folded_bad {
@@ -65,17 +67,18 @@ struct folded_bad {
 	uint64_t stacks;
 	uint64_t count;
 	uint64_t first; /* line number of the first, from 1; 0: none */
+	/* A weight has decimals. They are carried to the next line. */
+	bool has_fractions;
 };
 
 /*
  * Add the stacks of all @lines to @tree, which is not finished here. @name is used in messages.
- * Lines that are not stacks are skipped and counted in *@bad. If @newer is not NULL, most lines
- * must have two counts, and the second is added to @newer.
+ * Lines that begin with "# " are comments. Other lines that are not stacks are skipped and counted
+ * in *@bad. If @newer is not NULL, lines have two counts, and the second is added to @newer.
  *
  * Returns 0, or -errno with @message filled and unusable trees: an error of reading, -ENOMEM,
- * -EFBIG (line too long), -ERANGE (count too large), -ENODATA (not folded stacks). Only the first
- * lines decide about -ENODATA, because almost any text could be a stack, and damage at the end of a
- * file should not lose its good lines.
+ * -EFBIG (line too long), -ERANGE (count too large), -ENODATA (not folded stacks: of 20 lines, 2
+ * are none).
  */
 int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lines,
 	const char *name, struct folded_bad *bad, struct diag_message *message);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/formats/foreign.h"
 #include "cli/formats/format.h"
 #include "cli/formats/perf_script.h"
 #include "cli/formats/pprof.h"
@@ -23,6 +24,9 @@
 #include "libprof/pprof/protobuf.h"
 #include "cli/store/address.h"
 #include "cli/store/fleet.h"
+
+/* If the mean weight of a stack is below this number, rounded weights show wrong shares. */
+#define SMALL_WEIGHT 20u
 
 /* Can a file of @format hold stacks? JSON files of any name may be for speedscope. */
 static bool may_hold_stacks(const struct format *format)
@@ -39,7 +43,7 @@ static int refuse_picture(const struct input *input, struct diag_message *messag
 	return -EINVAL;
 }
 
-/* Read text. Its beginning, not its name, distinguishes perf script from folded stacks. */
+/* Read text. Its beginning, not its name, says whether perf script or another program wrote it. */
 static int read_text(struct input *input, FILE *in, const struct input_request *request,
 	struct diag_message *message)
 {
@@ -53,7 +57,7 @@ static int read_text(struct input *input, FILE *in, const struct input_request *
 	else if (perf_script_is(text, bytes))
 		error = perf_script_read(&input->tree, &lines, input->name,
 			request->sample_type, &input->facts, message);
-	else
+	else if (!(error = foreign_refuse(text, bytes, input->name, message)))
 		error = folded_read(input->tree, NULL, &lines, input->name, &input->bad, message);
 	lines_release(&lines);
 	return error;
@@ -126,8 +130,6 @@ static int read_speedscope(struct input *input, FILE *in, const struct input_req
 	if (is_sure || speedscope_is(&file))
 		error = speedscope_read(input->tree, &file, input->name,
 			request->sample_type, &input->facts, message);
-	else if (format_by_ending(input->path) && format_is_json(format_by_ending(input->path)))
-		error = refuse_picture(input, message);
 	else
 		error = read_text_bytes(input, &file, request, message);
 	bytes_release(&file);
@@ -170,6 +172,10 @@ static void report(const struct input *input, const struct input_request *reques
 			  "line %" PRIu64,
 			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
 			input->bad.first);
+	if (input->bad.has_fractions && calltree_total(input->tree) < SMALL_WEIGHT * input->bad.stacks)
+		diag_info("'%s': the weights are fractions and are rounded to whole counts: "
+			  "multiply them by 1000 for right shares",
+			input->name);
 	if (calltree_total(input->other) && !request->sample_type)
 		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
 			input->name, input->facts.other_name);

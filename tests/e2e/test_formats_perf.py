@@ -194,5 +194,5 @@ def test_what_goes_wrong_with_perf_is_one_line(run, recording, tmp_path):
     with open(tmp_path / "whole", "rb") as file:
         result = run("render", "-", "-o", "x.svg", stdin=file)
     assert result.returncode == 125
-    assert result.stderr.startswith("flamerun: standard input:1: a recording of perf, where ")
+    assert result.stderr.startswith("flamerun: 'standard input' is a recording of perf")
     assert not (tmp_path / "x.svg").exists()

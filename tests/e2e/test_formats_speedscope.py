@@ -225,10 +225,10 @@ def test_every_cut_is_refused(run, tmp_path):
 def test_other_json_is_named(run, tmp_path):
     (tmp_path / "in.json").write_text('{"a": [1, 2]}\n')
     result = run("render", "in.json", "-o", "x.svg")
-    assert result.stderr.startswith("flamerun: 'in.json' holds no stacks")
+    assert result.stderr.startswith("flamerun: 'in.json' is JSON of another program")
     (tmp_path / "in.json").rename(tmp_path / "in")
     result = run("render", "in", "-o", "x.svg")
-    assert result.stderr.startswith("flamerun: in:1: JSON, where ")
+    assert result.stderr.startswith("flamerun: 'in' is JSON of another program")
     (tmp_path / "in").write_text("{lambda};{x 12\n")
     assert run("render", "in", "-o", "x.folded").returncode == 0
     assert stacks_of(tmp_path / "x.folded") == {("{lambda}", "{x"): 12}

@@ -197,15 +197,15 @@ def test_a_reader_that_goes_away_gets_no_file(flamerun, tmp_path):
     (b"<?xml version='1.0'?>\n<svg>\n<text y='1' 2\n", "an SVG picture or other XML"),
     (b"%PDF-1.5\n1 0 obj 3\n", "a PDF document"),
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-    (b"\x7fELF\2\1\1\0", "a program or library"),
-    (b"a 1\0\n", "a NUL byte"),
+    (b"\x7fELF\2\1\1\0", "a program, library or core dump"),
+    (b"2026-11-28 04:00:01 INFO served in 17\n", "a log"),
 ])
 def test_render_knows_what_holds_no_stacks(run, tmp_path, beginning, what):
     (tmp_path / "x.folded").write_bytes(beginning)
     result = run("render", "x.folded", "-o", "y.svg")
     assert result.returncode == 125
     assert result.stderr.splitlines()[0] == (
-        f"flamerun: x.folded:1: {what}, where \"outer;inner weight\" was expected")
+        f"flamerun: 'x.folded' is {what}, which flamerun does not read")
     assert os.listdir(tmp_path) == ["x.folded"]
 
 
