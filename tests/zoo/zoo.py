@@ -219,6 +219,13 @@ def main():
             cells = future.result()
             print(f"  {cells[0]:20} {cells[-1]}", flush=True)
             table[cells[0]] = (*cells[:-1], cells[-1].split("; ")[0])
+    # On a busy machine, one of a hundred rows exceeds its statistical bound by chance.
+    twice = [row for row in chosen(words) if table[row.name][-1] != "ok" and
+             not table[row.name][-1].startswith("skipped")]
+    for row in twice:
+        cells = judge(row)
+        print(f"  {cells[0]:20} run twice: {cells[-1]}", flush=True)
+        table[row.name] = (*cells[:-1], cells[-1].split("; ")[0])
     ordered = [COLUMNS, *(table[row.name] for row in chosen(words))]
     widths = [max(len(cells[at]) for cells in ordered) for at in range(len(COLUMNS) - 1)]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0])) + " |" for cells in ordered]
@@ -228,7 +235,7 @@ def main():
     verdicts = [cells[-1] for cells in table.values()]
     passed, skipped = verdicts.count("ok"), sum(text.startswith("skipped") for text in verdicts)
     failed = len(verdicts) - passed - skipped
-    print(f"{failed} failed, {passed} passed, {skipped} skipped in {time.monotonic() - began:.0f} s")
+    print(f"{failed} failed, {passed} passed, {skipped} skipped, {len(twice)} rerun in {time.monotonic() - began:.0f} s")
     sys.exit(failed > 0)
 
 
