@@ -13,7 +13,7 @@ set -efu
 
 releases="bookworm trixie forky"
 testing=forky
-parts="demo:120 packages:300 check-deb:300 check-unit:120:1060 check-zoo:200:15 check-truth:300:138"
+parts="demo:120 packages:300 check-deb:300 check-unit:120:1060 check-zoo:200:15 check-truth:300:120"
 # Patterns of package names. The table has the first installed package of each.
 shown="gcc-[0-9]* clang-[0-9]* libc6 libcairo2 lintian python3.[0-9]* php*-cli ruby[0-9].[0-9] perl-base
 	openjdk-*-jre-headless nodejs lua5.[45] libluajit-5.1-2 ocaml-base erlang-base golang-[0-9]*-go rustc"
