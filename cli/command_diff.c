@@ -283,7 +283,7 @@ static int write_picture(const struct options *options, struct results *results,
 		.verdicts = &verdicts,
 		.period_ns = facts->period_ns,
 		.count_name = facts->count_name[0] ? facts->count_name : NULL,
-		.time_name = facts->time_name[0] ? facts->time_name : NULL,
+		.type_name = facts->type_name[0] ? facts->type_name : NULL,
 		.created_s = facts->created_s,
 		.empty = picture_trees_empty(&sides->trees),
 	};

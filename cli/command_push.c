@@ -98,7 +98,7 @@ static int push_file(struct store_push *push, const struct options *options, con
 	if (!error) {
 		picture.title = facts->title[0] ? facts->title : NULL;
 		picture.count_name = facts->count_name[0] ? facts->count_name : NULL;
-		picture.time_name = facts->time_name[0] ? facts->time_name : NULL;
+		picture.type_name = facts->type_name[0] ? facts->type_name : NULL;
 		picture.period_ns = facts->period_ns;
 		picture.duration_ns = facts->duration_ns;
 		picture.created_s = facts->created_s;

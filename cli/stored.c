@@ -102,8 +102,8 @@ static void apply_facts(struct picture_options *picture, const struct input_fact
 		picture->notes = facts->notes;
 	if (facts->count_name[0])
 		picture->count_name = facts->count_name;
-	if (facts->time_name[0])
-		picture->time_name = facts->time_name;
+	if (facts->type_name[0])
+		picture->type_name = facts->type_name;
 	picture->marks = facts->marks;
 	picture->mark_count = facts->mark_count;
 	picture->period_ns = facts->period_ns;

@@ -653,7 +653,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_text(&writer, EMBED_NOTES, style->notes);
 	write_text(&writer, EMBED_FONT, style->css_family);
 	write_text(&writer, EMBED_PALETTE, palette_name(&style->palette));
-	write_text(&writer, EMBED_TIME_NAME, style->options->time_name);
+	write_text(&writer, EMBED_TYPE_NAME, style->options->type_name);
 	write_text(&writer, EMBED_FILTERS, style->options->filters);
 	bytes_varint(&writer.column, (uint64_t)style->options->created_s);
 	end_column(&writer, EMBED_CREATED);

@@ -100,8 +100,8 @@ enum embed_tag {
 	EMBED_THREAD_PROCESSES = 40,
 	EMBED_MARK_THREADS = 41, /* per mark: thread id */
 	EMBED_CREATED = 42,	 /* seconds since the epoch; 0: unknown */
-	/* text: kind of time of the weights (picture_options.time_name); empty: the default */
-	EMBED_TIME_NAME = 43,
+	/* text: what the weights measure (picture_options.type_name); empty: the default */
+	EMBED_TYPE_NAME = 43,
 	EMBED_FILTERS = 44, /* text: the filters that were applied to the profile */
 	/*
 	 * The table of samples (render/samples.h), present if samples have times. The columns of

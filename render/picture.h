@@ -102,8 +102,11 @@ struct picture_options {
 	int by_process, by_thread;
 	/* time of one unit of weight; 0: unknown (weights are counts) */
 	uint64_t period_ns;
-	/* kind of time that was sampled; NULL: "cpu", or "time" if @period_ns is 1 */
-	const char *time_name;
+	/*
+	 * what the weights measure, such as "cpu" or "inuse_space"; NULL: "cpu", or "time" if
+	 * @period_ns is 1, or unknown if weights are counts
+	 */
+	const char *type_name;
 	/*
 	 * Fine tree (one frame per source line) of the same stacks, not reversed, for profiles;
 	 * NULL: profiles are written from the drawn tree.

@@ -12,18 +12,31 @@
 
 #define AMOUNT_BYTES 32
 #define LIMIT_USUAL  20
+#define KB	     1000.0
 /* Above these values, put_bounds() prints no number, because the runs are too few. */
 #define MOST_POINTS 100.0
 #define MOST_CHANGE 10.0
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
+/* Returns the name of one unit of weight. */
+static const char *unit_of(const struct changes *changes)
+{
+	const char *name = changes->sides->input.facts.count_name;
+
+	return *name ? name : "samples";
+}
+
 /* Print @samples, a mean per run, as CPU time if the time of a sample is known. */
 static const char *amount(const struct changes *changes, double samples, char text[AMOUNT_BYTES])
 {
 	double seconds = samples * changes->sides->sample_s;
 
-	if (!changes->sides->sample_s)
+	if (!changes->sides->sample_s && !strcmp(unit_of(changes), "bytes") && samples >= KB)
+		snprintf(text, AMOUNT_BYTES, "%.*f %s", samples < 100 * KB * KB,
+			samples / (samples < KB * KB ? KB : KB * KB),
+			samples < KB * KB ? "kB" : "MB");
+	else if (!changes->sides->sample_s)
 		snprintf(text, AMOUNT_BYTES, "%.*f", samples < 100, samples);
 	else if (seconds < 1)
 		snprintf(text, AMOUNT_BYTES, "%.*f ms", seconds < 0.1, seconds * 1000);
@@ -53,6 +66,8 @@ void change_text_part(const struct change *change, char text[CHANGE_TEXT_BYTES])
 
 	if (change_is_new(change) || change_is_gone(change))
 		strcpy(text, change_is_new(change) ? "new" : "gone");
+	else if (!(change->low < change->high))
+		part(expm1(change->shift.change), text);
 	else
 		snprintf(text, CHANGE_TEXT_BYTES, "%s (%s to %s)",
 			part(expm1(change->shift.change), more), part(expm1(change->low), low),
@@ -112,15 +127,17 @@ static void put_runs(const struct changes *changes, FILE *out)
 		mean[run >= old_runs] +=
 			sides->run_samples[run] / (run < old_runs ? old_runs : new_runs);
 	count_text(old, sizeof(old), (uint64_t)(sides->samples + 0.5));
-	fprintf(out, "%u old run%s and %u new, %s samples\n", old_runs, old_runs == 1 ? "" : "s",
-		new_runs, old);
+	fprintf(out, "%u old run%s and %u new, %s %s\n", old_runs, old_runs == 1 ? "" : "s",
+		new_runs, old, unit_of(changes));
 	fprintf(out, "a run: %s -> %s, %s", amount(changes, mean[0], old),
 		amount(changes, mean[1], new), part(mean[1] / mean[0] - 1, more));
-	if (program)
+	if (program && program->low < program->high)
 		fprintf(out, " (%s to %s)%s", part(expm1(program->low), low),
 			part(expm1(program->high), high),
 			program->is_significant ? "" : ", may be chance");
 	fputc('\n', out);
+	if (!sides->is_sampled)
+		return;
 	if (sides->has_factors)
 		fprintf(out, "every function: %s", part(changes->common, more));
 	else
@@ -153,6 +170,13 @@ static void put_bounds(const struct changes *changes, FILE *out)
 {
 	const char *else_ = changes->named ? " else" : "";
 
+	if (!changes->sides->is_sampled) {
+		fprintf(out,
+			"Nothing%s moved by %.0f point or more. How much %s differ by chance is not "
+			"known.\n",
+			else_, CHANGES_LEAST_POINTS, unit_of(changes));
+		return;
+	}
 	if (changes->most_points < MOST_POINTS)
 		fprintf(out,
 			"Nothing%s moved by more than %.1f points of the program's CPU (95 %%).\n",
@@ -217,6 +241,7 @@ static void put_change(const struct change *change, FILE *out)
 	put_number("old", change->shift.old_mean, out);
 	put_number("new", change->shift.new_mean, out);
 	put_number("change", has_part ? expm1(change->shift.change) : INFINITY, out);
+	has_part &= change->low < change->high;
 	put_number("low", has_part ? expm1(change->low) : INFINITY, out);
 	put_number("high", has_part ? expm1(change->high) : INFINITY, out);
 	put_number("points", change->points, out);
@@ -235,6 +260,8 @@ int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *ou
 	fprintf(out, "{\"version\": %d, \"old_runs\": %u, \"new_runs\": %u",
 		CHANGE_TEXT_JSON_VERSION, sides->old_runs, sides->runs - sides->old_runs);
 	put_number("samples", sides->samples, out);
+	fputs(", \"counted\": ", out);
+	error = quoted_put(out, unit_of(changes), SIZE_MAX, QUOTED_JSON);
 	put_number("sample_s", sides->sample_s ? sides->sample_s : INFINITY, out);
 	put_number("common", changes->common, out);
 	put_number("common_low", changes->common_low, out);

@@ -61,6 +61,32 @@ static bool is_leaf(const struct sides *sides, uint32_t function)
 	return true;
 }
 
+static struct shift_counts counts_of(const struct sides *sides, bool is_self)
+{
+	return (struct shift_counts){.at = is_self ? sides->self : sides->total,
+		.functions = sides->ranking.functions,
+		.runs = sides->runs,
+		.old_runs = sides->old_runs,
+		.log_factors = sides->log_factors,
+		.sizes = sides->run_samples,
+		.grains = sides->grains,
+		.one_run_dispersion = sides_dispersion(sides, is_self)};
+}
+
+/* Compare the whole weight of each run. */
+static struct shift program_shift(const struct sides *sides)
+{
+	struct shift_counts counts = counts_of(sides, false);
+	struct shift shift = {.is_tested = false};
+
+	if (sides->is_sampled)
+		return shift_alone(sides->run_samples, sides->runs, sides->old_runs);
+	counts.at = sides->run_samples;
+	counts.functions = 1;
+	shifts_of_means(&counts, &shift);
+	return shift;
+}
+
 /* Test the program's CPU time. Compute the change that all functions have in common. */
 static void find_program(struct changes *changes)
 {
@@ -68,8 +94,7 @@ static void find_program(struct changes *changes)
 	unsigned new_runs = sides->runs - sides->old_runs;
 	double mean[2] = {0, 0}, squares = 0, half;
 
-	add_change(changes, PROGRAM, false,
-		shift_alone(sides->run_samples, sides->runs, sides->old_runs));
+	add_change(changes, PROGRAM, false, program_shift(sides));
 	for (unsigned run = 0; run < sides->runs; run++) {
 		bool is_new = run >= sides->old_runs;
 
@@ -90,26 +115,18 @@ static void find_program(struct changes *changes)
 	changes->common_high = expm1(mean[1] - mean[0] + half);
 }
 
-static struct shift_counts counts_of(const struct sides *sides, bool is_self)
-{
-	return (struct shift_counts){.at = is_self ? sides->self : sides->total,
-		.functions = sides->ranking.functions,
-		.runs = sides->runs,
-		.old_runs = sides->old_runs,
-		.log_factors = sides->log_factors,
-		.sizes = sides->run_samples,
-		.grains = sides->grains,
-		.one_run_dispersion = sides_dispersion(sides, is_self)};
-}
-
 /* If @is_self, test functions by self weight, else all but leaf functions by total weight. */
 static int find_shifts_of(
 	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
 {
 	const struct sides *sides = changes->sides;
 	struct shift_counts counts = counts_of(sides, is_self);
-	int error = shifts_find(&counts, shifts, trend);
+	int error = 0;
 
+	if (sides->is_sampled)
+		error = shifts_find(&counts, shifts, trend);
+	else
+		shifts_of_means(&counts, shifts);
 	for (uint32_t i = 0; !error && i < counts.functions; i++)
 		if (is_self || !is_leaf(sides, i))
 			add_change(changes, i, is_self, shifts[i]);
@@ -149,8 +166,9 @@ static int find_shifts(struct changes *changes)
 						  &trends[is_self])
 					: -ENOMEM;
 	}
-	changes->detectable = changes->count ? 0 : INFINITY;
-	for (int is_self = 0; !error && changes->count && is_self < 2; is_self++) {
+	changes->detectable = changes->count && sides->is_sampled ? 0 : INFINITY;
+	for (int is_self = 0;
+		!error && changes->count && sides->is_sampled && is_self < 2; is_self++) {
 		struct shift_counts counts = counts_of(sides, is_self);
 		double level = SHIFTS_ALPHA / (double)changes->count;
 
@@ -161,6 +179,21 @@ static int find_shifts(struct changes *changes)
 	free(shifts[0]);
 	free(shifts[1]);
 	return error;
+}
+
+/* Without known chance, find the significant changes by a threshold. Set points of all changes. */
+static void judge_by_points(struct changes *changes)
+{
+	for (size_t i = 0; i < changes->count; i++) {
+		struct change *change = &changes->at[i];
+		const struct shift *shift = &change->shift;
+
+		change->points = 100 * (shift->new_mean - shift->old_mean) / changes->old_samples;
+		change->low = change->high = shift->change;
+		change->is_significant = fabs(change->points) >= CHANGES_LEAST_POINTS;
+		changes->significant += change->is_significant;
+	}
+	changes->most_points = CHANGES_LEAST_POINTS;
 }
 
 /* Find the significant changes by Holm's procedure. Set intervals and points of all changes. */
@@ -447,8 +480,10 @@ int changes_find(struct changes *changes, const struct sides *sides)
 		return -ENOMEM;
 	find_program(changes);
 	error = find_shifts(changes);
-	if (!error)
+	if (!error && sides->is_sampled)
 		error = test_all(changes);
+	else if (!error)
+		judge_by_points(changes);
 	if (!error)
 		error = name_changes(changes);
 	if (!error) {

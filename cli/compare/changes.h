@@ -22,6 +22,12 @@
 /* changes.detectable is computed for a function with this share of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
+/*
+ * If weights are not samples (sides.is_sampled), a change is significant if it is at least this
+ * part of the old version, in percent.
+ */
+#define CHANGES_LEAST_POINTS 1.0
+
 /* changes.most_points leaves out functions whose total weight is a larger share of the program. */
 #define CHANGES_MOST_SHARE 0.5
 

@@ -200,6 +200,22 @@ static double mean_of_side(const struct shift_counts *counts, size_t function, i
 	return sum / (end - first);
 }
 
+void shifts_of_means(const struct shift_counts *counts, struct shift *shifts)
+{
+	for (size_t i = 0; i < counts->functions; i++) {
+		double old_mean = mean_of_side(counts, i, 0), new_mean = mean_of_side(counts, i, 1);
+
+		shifts[i] = (struct shift){
+			.is_tested = share_of(counts, i) >= SHIFTS_LEAST_SHARE,
+			.old_mean = old_mean,
+			.new_mean = new_mean,
+			.change = log((new_mean + HALF) / (old_mean + HALF)),
+			.df = INFINITY,
+			.p = NAN,
+		};
+	}
+}
+
 /* Returns the standard error of the difference of means, if a run's variance is @variance. */
 static double error_of(const double precision[2], double variance)
 {

@@ -90,6 +90,12 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors);
 int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend);
 
 /*
+ * Compare the means of counts that are no samples. is_tested is set for each function whose share
+ * of the program is at least SHIFTS_LEAST_SHARE; `error` and `p` mean nothing.
+ */
+void shifts_of_means(const struct shift_counts *counts, struct shift *shifts);
+
+/*
  * Compare one count per run, without factors and trend. The first @old_runs are the old version.
  * is_tested is false if each side has one run, or if the runs of a side do not differ.
  */

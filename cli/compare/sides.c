@@ -110,6 +110,13 @@ static int read_versions(
 	return error;
 }
 
+/* Are the weights of a file numbers of samples, or times that are multiples of a period? */
+static bool is_sampled(const struct input_facts *facts)
+{
+	return facts->period_ns > 1 || (!facts->period_ns && (!facts->count_name[0] ||
+		!strcmp(facts->count_name, "samples")));
+}
+
 /* Read all files. *@period_ns receives the runs' mean sampling period; 0: weights are no times. */
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
@@ -125,6 +132,7 @@ static int read_files(struct sides *sides, const struct options *options,
 		if (!error)
 			error = add_run(&merge, files, run, &input, message);
 		sides->grains[run] = (double)input.facts.period_ns;
+		sides->is_sampled &= is_sampled(&input.facts);
 		input_release(&input);
 	}
 	for (unsigned run = 0; run < files->runs; run++)
@@ -178,6 +186,7 @@ static int read_stores(struct sides *sides, const struct sides_files *files, dou
 	for (unsigned run = 0; !error && run < sides->runs; run++)
 		sides->grains[run] = 1;
 	*period_ns = (double)input->facts.period_ns;
+	sides->is_sampled = is_sampled(&input->facts);
 	return error;
 }
 
@@ -652,7 +661,8 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	double period_ns = 0;
 	int error;
 
-	*sides = (struct sides){.runs = files->runs, .old_runs = files->old_runs};
+	*sides = (struct sides){
+		.runs = files->runs, .old_runs = files->old_runs, .is_sampled = true};
 	error = files->are_stores ? read_stores(sides, files, &period_ns, message)
 				  : make_room(sides, message);
 	if (!error && !files->are_stores)
@@ -671,7 +681,8 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	sides->has_waits = times != CALLTREE_TIMES_CPU;
 	if (!error)
 		error = transform_times(sides->joined, times, &drawn);
-	if (!error)
+	/* A machine that is slower has more samples, but not more bytes: these need no factors. */
+	if (!error && sides->is_sampled)
 		error = find_factors(sides, drawn ? drawn : sides->joined);
 	calltree_free(drawn);
 	if (error)

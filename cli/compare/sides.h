@@ -63,6 +63,11 @@ struct sides {
 	double *log_factors;
 	bool has_factors; /* shifts_normalise() returned 1 */
 	bool has_waits;	  /* waiting time is counted, too */
+	/*
+	 * Weights are numbers of samples, so it is known how much they differ by chance. Bytes,
+	 * objects and times without a sampling period are not.
+	 */
+	bool is_sampled;
 };
 
 /*

@@ -57,8 +57,10 @@ struct input_facts {
 	/* text to show instead of a picture without stacks; "": a default text */
 	char empty[128];
 	char count_name[64]; /* name of one unit of weight */
-	/* kind of time that the weights are ("cpu"); "" if they are counts */
-	char time_name[64];
+	/* what the weights measure, such as "cpu" or "inuse_space"; "": unknown */
+	char type_name[64];
+	/* names of the file's other values, which were not read; "": none */
+	char left_out[256];
 	/* kind of time of the stacks in input.other; "": there are none */
 	char other_name[8];
 	/* nanoseconds per unit of weight; 0: weights are counts */

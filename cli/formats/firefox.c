@@ -367,7 +367,7 @@ static void put_weights(struct firefox_writer *w, size_t begin, size_t end)
 {
 	const struct picture_options *options = w->options;
 	uint64_t period_ns = options->period_ns;
-	bool is_cpu = period_ns && (options->time_name ? !strcmp(options->time_name, "cpu")
+	bool is_cpu = period_ns && (options->type_name ? !strcmp(options->type_name, "cpu")
 						       : period_ns > 1);
 	const char *count = options->count_name ? options->count_name : "";
 

@@ -176,6 +176,9 @@ static void report(const struct input *input, const struct input_request *reques
 		diag_info("'%s': the weights are fractions and are rounded to whole counts: "
 			  "multiply them by 1000 for right shares",
 			input->name);
+	if (input->facts.left_out[0] && !request->sample_type)
+		diag_info("'%s' is read by %s; it also has %s (--sample-type chooses)", input->name,
+			input->facts.type_name, input->facts.left_out);
 	if (calltree_total(input->other) && !request->sample_type)
 		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
 			input->name, input->facts.other_name);

@@ -535,7 +535,7 @@ int job_read(struct input *out, const char *path, enum calltree_times times,
 	if (!error)
 		error = find_newest(&job);
 	if (!error) {
-		strcpy(out->facts.time_name, "cpu");
+		strcpy(out->facts.type_name, "cpu");
 		job.is_read = calloc(job.count, sizeof(*job.is_read));
 		error = job.is_read ? 0 : diag_fail(message, -ENOMEM, "out of memory");
 	}

@@ -19,6 +19,8 @@
 
 #define UNSET UINT32_MAX
 
+#define UNIT_BYTES 160
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static int by_node_and_thread(const void *left, const void *right)
@@ -183,7 +185,7 @@ static int copy_tree(struct merge *merge, struct calltree *to, const struct call
 /* Returns the kind of time, "" if weights are counts. */
 static const char *time_of(const struct input_facts *facts)
 {
-	return !facts->period_ns ? "" : facts->time_name[0] ? facts->time_name : "cpu";
+	return !facts->period_ns ? "" : facts->type_name[0] ? facts->type_name : "cpu";
 }
 
 static const char *count_of(const struct input_facts *facts)
@@ -191,19 +193,39 @@ static const char *count_of(const struct input_facts *facts)
 	return facts->count_name[0] ? facts->count_name : "samples";
 }
 
+/* Do counts of @left and @right measure the same? A file may not say what it measures. */
+static bool has_same_counts(const struct input_facts *left, const struct input_facts *right)
+{
+	return !strcmp(count_of(left), count_of(right)) &&
+	       (!left->type_name[0] || !right->type_name[0] ||
+		       !strcmp(left->type_name, right->type_name));
+}
+
+/* Describe what @facts count, as "bytes of inuse_space" or "time: cpu". */
+static const char *unit_text(const struct input_facts *facts, char text[UNIT_BYTES])
+{
+	if (*time_of(facts))
+		snprintf(text, UNIT_BYTES, "time: %s", time_of(facts));
+	else if (facts->type_name[0] && strcmp(facts->type_name, count_of(facts)))
+		snprintf(text, UNIT_BYTES, "%s of %s", count_of(facts), facts->type_name);
+	else
+		snprintf(text, UNIT_BYTES, "%s", count_of(facts));
+	return text;
+}
+
 static int refuse_units(
 	const struct merge *merge, const struct input *input, struct diag_message *message)
 {
-	const struct input_facts *sum = &merge->sum.facts, *facts = &input->facts;
-	const char *is = *time_of(facts) ? time_of(facts) : count_of(facts);
-	const char *was = *time_of(sum) ? time_of(sum) : count_of(sum);
+	char is[UNIT_BYTES], was[UNIT_BYTES];
 
 	diag_fail(message, -EINVAL,
-		"cannot add '%s', which counts %s%s, to '%s', which counts %s%s", input->name,
-		*time_of(facts) ? "time: " : "", is, merge->sum.name, *time_of(sum) ? "time: " : "",
-		was);
-	diag_fail_hint(message, "as folded stacks both count samples: flamerun render FILE -o "
-				"FILE.folded");
+		"cannot add '%s', which counts %s, to '%s', which counts %s", input->name,
+		unit_text(&input->facts, is), merge->sum.name, unit_text(&merge->sum.facts, was));
+	if (input->facts.left_out[0])
+		diag_fail_hint(message, "choose one for all files: --sample-type TYPE");
+	else
+		diag_fail_hint(message, "as folded stacks both count samples: flamerun render FILE "
+					"-o FILE.folded");
 	return -EINVAL;
 }
 
@@ -216,7 +238,7 @@ static int match_units(struct merge *merge, const struct input *input, uint64_t 
 
 	*factor = 1;
 	if (strcmp(time_of(sum), time_of(facts)) ||
-		(!*time_of(sum) && strcmp(count_of(sum), count_of(facts))))
+		(!*time_of(sum) && !has_same_counts(sum, facts)))
 		return refuse_units(merge, input, message);
 	if (sum->period_ns == facts->period_ns)
 		return 0;

@@ -501,7 +501,7 @@ static void find_facts(const struct perf_reader *reader, const struct event *eve
 	if (is_time(event->name) && reader->has_periods) {
 		facts->period_ns = 1;
 		snprintf(facts->count_name, sizeof(facts->count_name), "nanoseconds");
-		snprintf(facts->time_name, sizeof(facts->time_name), "cpu");
+		snprintf(facts->type_name, sizeof(facts->type_name), "cpu");
 		at += (size_t)snprintf(facts->subtitle + at, room - at, ", %.2f s",
 			(double)event->weight / 1e9);
 	}

@@ -469,6 +469,25 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 		       : 0;
 }
 
+/* Write the names of the types that are not read. Counts of samples belong to the times. */
+static void list_left_out(const struct pprof_reader *reader, const char *machine_time, char *out,
+	size_t room)
+{
+	const struct pprof_tables *tables = &reader->tables;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < tables->type_count && at < room; i++) {
+		const struct pprof_type *type = &tables->types[i];
+
+		if (i == reader->types[CPU] || i == reader->types[WAITING] ||
+			i == reader->types[READY] || is_called(tables, type, "samples/count") ||
+			is_called(tables, type, machine_time))
+			continue;
+		at += (size_t)snprintf(out + at, room - at, "%s%.*s", at ? ", " : "", TYPE_BYTES,
+			pprof_text(tables, type->type));
+	}
+}
+
 /*
  * Choose the unit of weight. Times that are multiples of the period are converted to numbers of
  * periods. If the values are counts of samples, one sample is worth one period.
@@ -489,9 +508,10 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 		facts->period_ns = period_ns;
 		type += period_ns && reader->types[CPU] + 1 < tables->type_count; /* their times */
 	}
-	snprintf(facts->time_name, sizeof(facts->time_name), "%.*s", TYPE_BYTES,
-		unit_ns(pprof_text(tables, type->unit)) ? pprof_text(tables, type->type) : "");
+	snprintf(facts->type_name, sizeof(facts->type_name), "%.*s", TYPE_BYTES,
+		pprof_text(tables, type->type));
 	find_other(reader, facts->other_name);
+	list_left_out(reader, facts->other_name, facts->left_out, sizeof(facts->left_out));
 	reader->is_whole = unit_ns(unit) && period_ns &&
 			   !strcmp(unit, pprof_text(tables, tables->period_type.unit));
 	error = for_each_sample(reader, check_values);

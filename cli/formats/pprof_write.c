@@ -125,7 +125,7 @@ static int write_packed(void *context, const void *bytes, size_t count)
 static void find_measures(struct profile_writer *w, const struct calltree *tree)
 {
 	const struct picture_options *options = w->options;
-	const char *name = options->time_name ? options->time_name
+	const char *name = options->type_name ? options->type_name
 		: options->period_ns == 1     ? "time"
 					      : "cpu";
 	struct measure own = {tree, name}, other = {options->other, options->other_name};
@@ -144,12 +144,17 @@ static void find_measures(struct profile_writer *w, const struct calltree *tree)
 static void put_types(struct profile_writer *w)
 {
 	const struct picture_options *options = w->options;
-	const char *name = options->count_name && *options->count_name
+	const char *count = options->count_name && *options->count_name
 		? options->count_name : "samples";
+	bool has_type = !options->period_ns && options->type_name && *options->type_name;
+	const char *name = has_type ? options->type_name : count;
 
+	/* A unit that is called like its type is a count. */
 	if (w->has_counts)
-		pprof_put_sample_type(
-			&w->writer, name, strcmp(name, "bytes") ? "count" : "bytes");
+		pprof_put_sample_type(&w->writer, name,
+			has_type && strcmp(count, name) ? count
+			: strcmp(count, "bytes")	? "count"
+							: "bytes");
 	for (unsigned i = 0; options->period_ns && i < w->measure_count; i++)
 		pprof_put_sample_type(&w->writer, w->measures[i].name, "nanoseconds");
 	if (w->has_waits) {

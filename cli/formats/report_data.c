@@ -132,7 +132,7 @@ static void put_facts(struct data_writer *w)
 	put_number(w, "duration_ns", (int64_t)picture->duration_ns, picture->duration_ns != 0);
 	put_number(w, "period_ns", (int64_t)picture->period_ns, picture->period_ns != 0);
 	put_member(w, "counted", counted && *counted ? counted : "samples");
-	put_member(w, "time", picture->time_name);
+	put_member(w, "type", picture->type_name);
 	put_member(w, "shown", times[picture->times]);
 	put_number(w, "weight", (int64_t)calltree_total(w->report->drawn), true);
 }

@@ -499,7 +499,7 @@ static int read_facts(struct reader *reader)
 	copy_text(reader, EMBED_NOTES, facts->notes, sizeof(facts->notes));
 	copy_text(reader, EMBED_EMPTY, facts->empty, sizeof(facts->empty));
 	copy_text(reader, EMBED_COUNT_NAME, facts->count_name, sizeof(facts->count_name));
-	copy_text(reader, EMBED_TIME_NAME, facts->time_name, sizeof(facts->time_name));
+	copy_text(reader, EMBED_TYPE_NAME, facts->type_name, sizeof(facts->type_name));
 	copy_text(reader, EMBED_FILTERS, facts->filters, sizeof(facts->filters));
 	copy_text(reader, EMBED_PALETTE, facts->palette, sizeof(facts->palette));
 	column_number(&reader->columns.at[EMBED_CREATED], &created_s);

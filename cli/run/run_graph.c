@@ -177,7 +177,7 @@ static unsigned draw_trees(const struct run_graph *run_graph, bool is_so_far,
 		.filters = filters,
 		.empty = empty_text(run_graph, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
-		.time_name = is_vm ? PPROF_MACHINE_TIME : CLOCK_NAME,
+		.type_name = is_vm ? PPROF_MACHINE_TIME : CLOCK_NAME,
 		.other = calltree_total(other->tree) ? other->trees.filtered : NULL,
 		.other_name = is_vm ? CLOCK_NAME : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
@@ -280,7 +280,7 @@ static void commit(const struct run_graph *run_graph, const struct calltree *tre
 {
 	struct diag_message message = {0};
 	uint64_t period_ns = NS_PER_S / profile_rate_hz(gather_profile(run_graph->gather));
-	struct picture_options picture = {.period_ns = period_ns, .time_name = CLOCK_NAME};
+	struct picture_options picture = {.period_ns = period_ns, .type_name = CLOCK_NAME};
 	char path[PATH_MAX];
 	int error;
 

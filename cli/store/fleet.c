@@ -380,8 +380,7 @@ static void write_facts(const struct reading *reading, struct input_facts *facts
 	}
 	snprintf(facts->count_name, sizeof(facts->count_name), "%s",
 		reading->period_ns == 1 ? "nanoseconds" : picks->count_name);
-	if (picks->is_time)
-		snprintf(facts->time_name, sizeof(facts->time_name), "%.63s", picks->unit);
+	snprintf(facts->type_name, sizeof(facts->type_name), "%.63s", picks->unit);
 	write_title(reading, facts);
 	write_subtitle(reading, facts);
 }

@@ -83,8 +83,9 @@ int store_profile_make(struct store_profile *profile, const struct calltree *tre
 	const struct picture_options *picture)
 {
 	const char *count = picture->count_name ? picture->count_name : "samples";
-	const char *unit =
-		picture->period_ns ? picture->time_name ? picture->time_name : "cpu" : count;
+	const char *unit = picture->type_name ? picture->type_name
+		: picture->period_ns	      ? "cpu"
+					      : count;
 	uint64_t *stacks = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*stacks));
 	uint64_t *frames = calloc((size_t)calltree_frames(tree) + 1, sizeof(*frames));
 	int error = stacks && frames ? 0 : -ENOMEM;

@@ -128,7 +128,7 @@ static void make_profile(struct store_profile *profile, struct base *base, unsig
 	const struct input_facts *facts = &base->input.facts;
 	const struct picture_options picture = {.title = "fleet",
 		.period_ns = facts->period_ns,
-		.time_name = "cpu",
+		.type_name = "cpu",
 		.duration_ns = 10000000000};
 	unsigned version = number & 1;
 	struct calltree *tree = calltree_new();

@@ -17,6 +17,7 @@ import pytest
 import diffs
 import picture
 import pixels
+import pprof
 
 FRAME_TEXTS, LEGEND = 51, 38
 
@@ -48,6 +49,39 @@ def test_equal_runs_raise_no_alarm(run, tmp_path, name, runs):
         alarms = sum(pool.map(
             lambda split: is_alarm(compare(run, *split[:5], "--", *split[5:])), splits))
     assert alarms <= 0.075 * len(splits)
+
+
+def heap(path, **functions):
+    """Write a heap profile: bytes that each function holds below main()."""
+    maker = pprof.Maker(("inuse_objects", "count"), ("inuse_space", "bytes"))
+    for number, name in enumerate(["main", *functions], 1):
+        maker.function(number, name)
+    for number, name in enumerate(functions, 2):
+        maker.sample([number, 1], functions[name] // 100, functions[name])
+    maker.write(path)
+    return path
+
+
+def test_bytes_are_judged_by_a_threshold(run, tmp_path):
+    """
+    By the statistics of samples, a change by 1 of a million bytes would be significant, and a
+    function that holds twice as much would be taken for a slower machine.
+    """
+    old = heap(tmp_path / "old.pb", cache=6_000_000, parse=3_000_000, log=1_000_000)
+    new = heap(tmp_path / "new.pb", cache=12_000_000, parse=3_050_000, log=1_000_001)
+    found = compare(run, old, new)
+    assert found["counted"] == "bytes" and found["common"] is None
+    assert list(named(found)) == [("cache", "self")]
+    cache = named(found)["cache", "self"]
+    assert (round(cache["points"], 3), round(cache["change"], 3)) == (60, 1)
+    assert cache["low"] is cache["high"] is cache["p"] is None
+    assert {one["name"]: one["significant"] for one in found["changes"] if one["of"] == "self"} == {
+        "cache": True, "parse": False, "log": False}
+    text = run("-q", "diff", old, new).stdout
+    assert "1 old run and 1 new, 26,050,001 bytes\na run: 10.0 MB -> 16.1 MB, +60.5 %\n" in text
+    assert re.search(r"\+60\.0 +6\.0 MB +12\.0 MB +\+100 % +cache\n", text)
+    assert text.endswith("Nothing else moved by 1 point or more. How much bytes differ by chance is not known.\n")
+    assert not is_alarm(compare(run, old, old))
 
 
 def test_a_change_is_found_among_recorded_runs(run, tmp_path):

@@ -177,6 +177,26 @@ def test_sample_types(run, tmp_path):
     assert "a run has no sample type 'space'" in result.stderr
 
 
+def test_types_keep_their_names_and_units(run, tmp_path):
+    maker = Maker(("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"),
+                  ("inuse_space", "bytes"))
+    maker.function(1, "main")
+    maker.sample([1], 9, 4096, 3, 1024)
+    maker.write(tmp_path / "heap.pb")
+    for wanted, unit, value in (
+            ("inuse_space", "bytes", 1024), ("alloc_objects", "count", 9), ("alloc_space", "bytes", 4096)):
+        for name in ("one.pb", "one.svg"):
+            said = run("render", "heap.pb", "--sample-type", wanted, "-o", name).stderr
+            assert "it also has" not in said
+        for name in ("one.pb", "one.svg"):
+            assert run("render", name, "-o", "two.pb").returncode == 0
+            two = Profile(tmp_path / "two.pb")
+            assert two.types == [(wanted, unit)] and two.folded() == {("main",): value}
+    said = run("render", "heap.pb", "-o", "one.pb").stderr
+    assert said.startswith("flamerun: 'heap.pb' is read by inuse_space; it also has alloc_objects, "
+                           "alloc_space, inuse_objects (--sample-type chooses)\n")
+
+
 # ---- lines and what is inlined ---------------------------------------------------------------------
 
 SOURCE = """int add(int x) { return x + 1; }

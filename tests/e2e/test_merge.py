@@ -212,12 +212,15 @@ def test_counts_of_other_things(run, tmp_path):
     profile("b.pb", "inuse_space", "bytes", 234)
     profile("c.pb", "inuse_objects", "count", 5)
     profile("d.pb", "inuse_space", "bytes", (1 << 53) - 2)
+    profile("e.pb", "alloc_space", "bytes", 7)
     assert run("-q", "merge", "a.pb", "b.pb", "-o", "sum.json").returncode == 0
     told = json.loads((tmp_path / "sum.json").read_text())
     assert (told["weight"], told["counted"], told["period_ns"]) == (1234, "bytes", None)
     for other, said in (("c.pb", "cannot add 'c.pb', which counts inuse_objects, to 'a.pb', which "
-                         "counts bytes"), ("d.pb", "cannot add 'd.pb': Value too large for defined "
-                                           "data type")):
+                         "counts bytes of inuse_space"),
+                        ("e.pb", "cannot add 'e.pb', which counts bytes of alloc_space, to 'a.pb', which "
+                         "counts bytes of inuse_space"), ("d.pb", "cannot add 'd.pb': Value too large for defined "
+                                                          "data type")):
         result = run("-q", "merge", "a.pb", other, "-o", "x.json")
         assert result.returncode == 125 and said in result.stderr
 

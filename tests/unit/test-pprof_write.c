@@ -291,7 +291,7 @@ static void test_two_times_are_never_one(void **state)
 		uint32_t root = calltree_frame(machine, "[vm]", "[vm]", CALLTREE_SYNTHETIC);
 		uint32_t rep = calltree_frame(machine, "rep", "[vm]", CALLTREE_JIT);
 		struct picture_options options = {.period_ns = 5000,
-			.time_name = vm_is_shown ? "vm" : "wall",
+			.type_name = vm_is_shown ? "vm" : "wall",
 			.other = vm_is_shown ? clock : machine,
 			.other_name = vm_is_shown ? "wall" : "vm"};
 
@@ -304,7 +304,7 @@ static void test_two_times_are_never_one(void **state)
 		check_types(NULL, vm_is_shown ? told : native);
 		assert_string_equal(facts.other_name, vm_is_shown ? "wall" : "vm");
 		check_types("samples/count", native);
-		assert_string_equal(facts.time_name, "wall");
+		assert_string_equal(facts.type_name, "wall");
 		check_types("vm/nanoseconds", told);
 		assert_int_equal(facts.period_ns, 5000);
 		assert_string_equal(facts.other_name, "wall");
@@ -373,7 +373,7 @@ static void test_waits_come_back(void **state)
 	(void)state;
 	for (uint64_t period_ns = 1; period_ns < 10000; period_ns += 5000) {
 		static const char *const taken[] = {NULL, "cpu", "wait/nanoseconds"};
-		struct picture_options options = {.period_ns = period_ns, .time_name = "cpu"};
+		struct picture_options options = {.period_ns = period_ns, .type_name = "cpu"};
 
 		write_owned(grow_waits(), &options, false);
 		for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
@@ -384,7 +384,7 @@ static void test_waits_come_back(void **state)
 			assert_int_equal(weight_of_kind(tree, "lock"), 9);
 			assert_int_equal(weight_of_kind(tree, ""), 1);
 			assert_int_equal(weight_of_kind(tree, "cpu"), 2);
-			assert_string_equal(facts.time_name, "cpu");
+			assert_string_equal(facts.type_name, "cpu");
 			assert_int_equal(facts.period_ns, period_ns);
 			assert_int_equal(calltree_samples(tree), 4);
 			assert_string_equal(calltree_thread_at(tree, 0), "worker (1/2)");
