@@ -15,7 +15,6 @@
 	"convert it: stackcollapse-bpftrace.pl FILE >run.folded (of FlameGraph, " \
 	"github.com/brendangregg)"
 #define HEAPTRACK "convert it: heaptrack_print -f FILE -F run.folded"
-#define UTF_16	  "convert it: iconv -f UTF-16 -t UTF-8 FILE"
 
 /* The number of bytes of a literal, which may contain NULs. */
 #define BYTES(text) (text), sizeof(text) - 1
@@ -87,8 +86,6 @@ static const struct kind {
 	{"a heap profile of jemalloc", JEPROF, BYTES("heap_v2/"), NULL},
 	{"what bpftrace prints", BPFTRACE, BYTES("Attaching "), "\n@"},
 	{"what bpftrace prints", BPFTRACE, BYTES("@"), "\n]: "},
-	{"text in UTF-16", UTF_16, BYTES("\xff\xfe"), NULL},
-	{"text in UTF-16", UTF_16, BYTES("\xfe\xff"), NULL},
 	{"a profile of DHAT", "dh_view.html of valgrind shows it", BYTES("{"),
 		"\"dhatFileVersion\""},
 	{"a CPU profile of V8", "speedscope.app shows it; or: flamerun -- node script.js",

@@ -7,6 +7,7 @@
 #include "cli/formats/input.h"
 
 #include <errno.h>
+#include <iconv.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,17 +137,13 @@ static int read_speedscope(struct input *input, FILE *in, const struct input_req
 	return error;
 }
 
-static int read_any(struct input *input, FILE *in, const struct input_request *request,
+static int read_unmarked(struct input *input, FILE *in, const struct input_request *request,
 	struct diag_message *message)
 {
 	const struct format *format = format_by_ending(input->path);
 	int first = getc(in);
 
-	if (first != EOF)
-		ungetc(first, in);
-	else if (ferror(in)) /* reading on would hide the cause */
-		return diag_fail(
-			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
+	ungetc(first, in);
 	if (format && format_is_pprof(format))
 		return read_profile(input, in, request, true, message);
 	if (format && format_is_svg(format))
@@ -161,6 +158,77 @@ static int read_any(struct input *input, FILE *in, const struct input_request *r
 	if (first == SPEEDSCOPE_FIRST)
 		return read_speedscope(input, in, request, false, message);
 	return read_text(input, in, request, message);
+}
+
+/* Convert UTF-16 in @file, without its byte order mark, to UTF-8. Returns 0 or -errno. */
+static int convert_utf16(const struct bytes *file, const char *encoding, struct bytes *out)
+{
+	iconv_t converter = iconv_open("UTF-8", encoding);
+	char *from = (char *)file->data + 2, piece[4096];
+	size_t left = file->used - 2;
+	int error = converter == (iconv_t)-1 ? -errno : 0;
+
+	while (!error && left) {
+		char *to = piece;
+		size_t room = sizeof(piece);
+
+		if (iconv(converter, &from, &left, &to, &room) == (size_t)-1 && errno != E2BIG)
+			error = -errno;
+		bytes_put(out, piece, sizeof(piece) - room);
+	}
+	if (converter != (iconv_t)-1)
+		iconv_close(converter);
+	return error ? error : out->error;
+}
+
+/* Read a file that may begin with a byte order mark, as Windows writes it. */
+static int read_marked(struct input *input, FILE *in, const struct input_request *request,
+	struct diag_message *message)
+{
+	struct bytes file = {0}, text = {0};
+	const uint8_t *at;
+	FILE *rest = NULL;
+	int error = whole_read(in, input->name, &file, message);
+
+	if (error)
+		return error;
+	at = file.data;
+	/* The byte that is 0 is the high half of a character of ASCII. */
+	if (file.used > 4 && at[0] == 0xff && at[1] == 0xfe && !at[3])
+		error = convert_utf16(&file, "UTF-16LE", &text);
+	else if (file.used > 4 && at[0] == 0xfe && at[1] == 0xff && !at[2])
+		error = convert_utf16(&file, "UTF-16BE", &text);
+	else if (file.used > 3 && !memcmp(at, "\xef\xbb\xbf", 3))
+		bytes_put(&text, at + 3, file.used - 3);
+	else
+		bytes_put(&text, at, file.used);
+	if (!error && text.used)
+		rest = fmemopen(text.data, text.used, "r");
+	if (rest) {
+		error = read_unmarked(input, rest, request, message);
+		fclose(rest);
+	} else if (error || text.error) {
+		diag_fail(message, error ? error : text.error, "cannot read '%s': %s", input->name,
+			strerror(-(error ? error : text.error)));
+	}
+	bytes_release(&file);
+	bytes_release(&text);
+	return error;
+}
+
+static int read_any(struct input *input, FILE *in, const struct input_request *request,
+	struct diag_message *message)
+{
+	int first = getc(in);
+
+	if (first != EOF)
+		ungetc(first, in);
+	else if (ferror(in)) /* reading on would hide the cause */
+		return diag_fail(
+			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
+	return first == 0xef || first == 0xff || first == 0xfe
+		       ? read_marked(input, in, request, message)
+		       : read_unmarked(input, in, request, message);
 }
 
 /* Report skipped lines, and a second kind of time, to the user. */

@@ -141,6 +141,19 @@ def test_render_reads_standard_input_and_writes_the_default(run, tmp_path):
     assert (tmp_path / "flame.svg").read_text() == (tmp_path / "other.svg").read_text()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["in.folded", "in.speedscope.json", "in"])
+def test_render_reads_what_windows_writes(run, tmp_path, name, encoding):
+    """A byte order mark, and UTF-16, as PowerShell's > writes it."""
+    (tmp_path / "plain.folded").write_text("main;\u00e9t\u00e9 3\nmain;b 1\n", encoding="utf-8")
+    assert run("render", "plain.folded", "-o", "plain.speedscope.json").returncode == 0
+    plain = tmp_path / ("plain.folded" if name == "in.folded" else "plain.speedscope.json")
+    mark = "" if encoding == "utf-8-sig" else "\ufeff"
+    (tmp_path / name).write_bytes((mark + plain.read_text(encoding="utf-8")).encode(encoding))
+    assert run("render", name, "-o", "out.folded").returncode == 0
+    assert (tmp_path / "out.folded").read_text(encoding="utf-8") == "main;b 1\nmain;\u00e9t\u00e9 3\n"
+
+
 def test_render_counts_what_it_cannot_parse(run, tmp_path):
     (tmp_path / "in.folded").write_text("a;b 1\nno weight\n\na;c -5\n" + "a;d 2\n" * 40)
     result = run("render", "in.folded", "-o", "out.folded")
