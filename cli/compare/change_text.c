@@ -172,8 +172,8 @@ static void put_bounds(const struct changes *changes, FILE *out)
 
 	if (!changes->sides->is_sampled) {
 		fprintf(out,
-			"Nothing%s moved by %.0f point or more. How much %s differ by chance is not "
-			"known.\n",
+			"Nothing%s moved by %.0f point or more. How much %s differ by chance is "
+			"not known.\n",
 			else_, CHANGES_LEAST_POINTS, unit_of(changes));
 		return;
 	}

@@ -240,7 +240,8 @@ static void report(const struct input *input, const struct input_request *reques
 			  "line %" PRIu64,
 			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
 			input->bad.first);
-	if (input->bad.has_fractions && calltree_total(input->tree) < SMALL_WEIGHT * input->bad.stacks)
+	if (input->bad.has_fractions &&
+		calltree_total(input->tree) < SMALL_WEIGHT * input->bad.stacks)
 		diag_info("'%s': the weights are fractions and are rounded to whole counts: "
 			  "multiply them by 1000 for right shares",
 			input->name);
