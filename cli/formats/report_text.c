@@ -128,10 +128,15 @@ static void put_row_head(
 	const struct text_writer *w, const struct ranking *ranking, const char *what)
 {
 	const char *runs = has_spread(w, ranking) ? "  runs" : "";
+	const struct picture_options *picture = w->report->picture;
+	bool is_bytes = picture->count_name && !strcmp(picture->count_name, "bytes");
 
 	fprintf(w->out, "%7s%-*s  %7s%-*s  %10s  %s\n", "self", *runs ? SPREAD_COLUMNS : 0, runs,
 		"total", *runs ? SPREAD_COLUMNS : 0, runs,
-		w->report->picture->period_ns ? "self time" : "self count", what);
+		picture->period_ns ? "self time"
+		: is_bytes	   ? "self bytes"
+				   : "self count",
+		what);
 }
 
 static void put_spread(const struct text_writer *w, double deviation, bool is_known)
