@@ -128,8 +128,8 @@ static bool has_form(const char *text, size_t bytes, const char *form)
 	return !form[i];
 }
 
-/* Does @text begin with a time, as a log does? All lines of a log may end in a number. */
-static bool is_log(const char *text, size_t bytes)
+/* Does @text begin with a time? */
+static bool has_time(const char *text, size_t bytes)
 {
 	static const char *const forms[] = {"9999-99-99 99:99", "9999-99-99T99:99",
 		"9999/99/99 99:99", "[9999-99-99", "[9999/99/99", "aaa 99 99:99:99",
@@ -139,6 +139,22 @@ static bool is_log(const char *text, size_t bytes)
 		if (has_form(text, bytes, forms[i]))
 			return true;
 	return false;
+}
+
+/* Do most lines begin with a time, as those of a log do? All of its lines may end in a number. */
+static bool is_log(const char *text, size_t bytes)
+{
+	const char *end = text + bytes;
+	size_t lines = 0, times = 0;
+
+	while (text < end) {
+		const char *line_end = memchr(text, '\n', (size_t)(end - text));
+
+		lines++;
+		times += has_time(text, (size_t)((line_end ? line_end : end) - text));
+		text = line_end ? line_end + 1 : end;
+	}
+	return times > lines / 2;
 }
 
 static int refuse(

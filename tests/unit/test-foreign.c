@@ -67,6 +67,8 @@ static void test_other_files_are_named(void **state)
 		FILE_OF("JSON of another program", "{\n  \"a\": 1\n}\n"),
 		FILE_OF("a log", "2026-11-28 04:00:01 INFO started pid 4242\n"),
 		FILE_OF("a log", "[2026-11-28T04:00:01Z] served in 17\n"),
+		FILE_OF("a log", "started\n2026-11-28 04:00:02 served in 17\n"
+				 "2026-11-28 04:00:03 slow request 230\n"),
 		FILE_OF("a log", "Nov  8 04:00:01 host sshd[17]: port 22\n"),
 	};
 	struct diag_message message;
