@@ -87,7 +87,7 @@ void change_text_of(const struct changes *changes, uint32_t function, char text[
 	snprintf(text, CHANGE_TEXT_BYTES, "%s%s to %s a run, %.70s%s",
 		change->is_self ? "own code " : "", amount(changes, change->shift.old_mean, old),
 		amount(changes, change->shift.new_mean, new), how,
-		!change->is_significant ? "; may be chance"
+		!change->is_significant ? changes->sides->is_sampled ? "; may be chance" : ""
 		: change->is_named	? ""
 					: "; by others");
 }

@@ -14,6 +14,14 @@ import {Background, performer} from './worker.js';
 
 /** @typedef {import('./filter.js').Filter} Filter */
 
+/** @param {import('./join.js').Joined} joined @param {string} unit */
+function whatIsSure({isSampled, common}, unit) {
+	return !isSampled ? `how much ${unit} differ by chance is not known`
+		: `${common === null ? 'it is not known whether all became slower: too few functions changed alike'
+			: `every function: ${partText(common)}, probably by the machine; subtracted`
+		} \u00b7 one run each: only large changes can be seen`;
+}
+
 /**
  * Set up the comparison of this picture with a file. Returns the functions that keys and the menu
  * call.
@@ -103,10 +111,7 @@ export function comparisons(navigator, matcher, searchBox) {
 			const names = [here ? decodeURIComponent(here) : own.title, file.name].map(cleanText);
 			const [old, late] = isOld ? names.reverse() : names;
 			tell(['Old: ', element('b', {}, [old]), ' \u00b7 New: ', element('b', {}, [late]), ` \u00b7 ${
-				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${joined.common === null
-				? 'it is not known whether all became slower: too few functions changed alike'
-				: `every function: ${partText(joined.common)}, probably by the machine; subtracted`
-			} \u00b7 one run each: only large changes can be seen`]);
+				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${whatIsSure(joined, own.countName)}`]);
 		} catch (error) {
 			if (mine === turn)
 				tell([...words.childNodes], `${cleanText(file.name)} cannot be compared: ${

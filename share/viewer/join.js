@@ -165,7 +165,13 @@ export function profileOf(profile, joined) {
 
 /** @param {Profile} profile */
 function unitOf({periodNs, timeName, countName}) {
-	return periodNs ? `time: ${timeName || 'cpu'}` : countName;
+	return periodNs ? `time: ${timeName || 'cpu'}`
+		: timeName && timeName !== countName ? `${countName} of ${timeName}` : countName;
+}
+
+/** Are weights numbers of samples, whose chance is known? @param {Profile} profile */
+function hasSamples({periodNs, countName}) {
+	return periodNs > 1 || (!periodNs && countName === 'samples');
 }
 
 /**
@@ -213,13 +219,15 @@ export async function compare(profile, {file, times, isOld}) {
 	tree.self = tree.self.map((_, i) => sides[0][i] + sides[1][i]);
 	const modules = new Map(['', ...frames.map(({module}) => module)].map(module => [module, 0]));
 	[...modules.keys()].forEach((module, i) => modules.set(module, i));
+	const isSampled = profiles.every(hasSamples);
 	const {verdicts, ...found} = findChanges(layOut(tree), sides, frames,
-		profiles.map(one => one === other ? scale : 1), (profile.periodNs + other.periodNs) / 2e9, times !== 'cpu');
+		profiles.map(one => one === other ? scale : 1),
+		{name: profile.countName, sampleS: (profile.periodNs + other.periodNs) / 2e9, isSampled}, times !== 'cpu');
 	const pair = PAIRS[/^(okabe-ito|cividis)$/.test(profile.palette) ? 1 : 0];
 	const [light, dark] = [profile.light, profile.dark].map((colors, i) =>
 		[...(CHANCE_COLORS[i] + pair[i]).replace(/.{6}/g, ' #$&').slice(1).split(' '), ...colors]);
 	return {
-		...found, tree, sides, times, light, dark,
+		...found, isSampled, tree, sides, times, light, dark,
 		modules: [...modules.keys()],
 		nodes: tree.frame.length,
 		frames: frames.length,

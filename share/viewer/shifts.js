@@ -32,6 +32,8 @@ const NEARLY_NONE = 1e-3;
 const NEARLY = 0.25;
 const NEARLY_ALL = 1.4;
 const EXPLAINED = 0.5;
+/** As CHANGES_LEAST_POINTS in cli/compare/changes.h. */
+const LEAST_PART = 0.01;
 
 /** Verdicts, with the values of enum picture_verdict. */
 const UNTOLD = 0;
@@ -326,22 +328,34 @@ export function partText(more) {
 		: `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 99.95 ? 1 : 0)} %`;
 }
 
-/** @param {number} samples @param {number} sampleS seconds of a sample, 0: weights are not times */
-function amountText(samples, sampleS) {
+/**
+ * Format a mean weight per run, as CPU time if the time of a sample is known.
+ * @param {number} samples @param {Unit} unit
+ */
+function amountText(samples, {sampleS, name}) {
 	const seconds = samples * sampleS;
-	return !sampleS ? samples.toFixed(samples < 100 ? 1 : 0)
-		: seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.1 ? 1 : 0)} ms`
-		: `${seconds.toFixed(seconds < 100 ? 2 : 0)} s`;
+	return !sampleS && name === 'bytes' && samples >= 1e3
+		? samples < 1e6 ? `${(samples / 1e3).toFixed(1)} kB` : `${(samples / 1e6).toFixed(samples < 1e8 ? 1 : 0)} MB`
+		: !sampleS ? samples.toFixed(samples < 100 ? 1 : 0)
+			: seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.1 ? 1 : 0)} ms`
+				: `${seconds.toFixed(seconds < 100 ? 2 : 0)} s`;
 }
 
-/** @param {Change} one @param {number} sampleS */
-function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
+/** @param {Change} one @param {Unit} unit */
+function changeText({isSelf, before, after, change, isTold, isNamed}, unit) {
 	const how = before <= 0 ? 'new' : after <= 0 ? 'gone' : partText(Math.expm1(change));
-	return `${isSelf ? 'own code ' : ''}${amountText(before, sampleS)} to ${amountText(after, sampleS)} a run, ${how}${
-		!isTold ? '; may be chance' : isNamed ? '' : '; by others'}`;
+	return `${isSelf ? 'own code ' : ''}${amountText(before, unit)} to ${amountText(after, unit)} a run, ${how}${
+		!isTold ? unit.isSampled ? '; may be chance' : '' : isNamed ? '' : '; by others'}`;
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
+
+/**
+ * What weights are. isSampled: they are samples. Bytes and other counts have no known chance, so a
+ * function has changed if it moved by LEAST_PART of the old version. sampleS: seconds of a sample,
+ * the mean of both sides; 0 if weights are no time.
+ * @typedef {{name: string, sampleS: number, isSampled: boolean}} Unit
+ */
 
 /**
  * Find the changes of all functions.
@@ -349,22 +363,23 @@ function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
  * @param {Float64Array[]} weights of each version, by node
  * @param {{name: string, module: string}[]} frames in the order of their names
  * @param {number[]} grains weight of a sample of each side
- * @param {number} sampleS seconds of a sample, the mean of both sides
+ * @param {Unit} unit
  * @param {boolean} hasWaits
  */
-export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
-	const unit = 2 / (grains[0] + grains[1]);
-	const sides = /** @type {Pair} */ (weights.map(own => own.map(one => one * unit)));
+export function findChanges(tree, weights, frames, grains, unit, hasWaits) {
+	const {isSampled} = unit;
+	const scale = 2 / (grains[0] + grains[1]);
+	const sides = /** @type {Pair} */ (weights.map(own => own.map(one => one * scale)));
 	let fns = -1;
 	const fnOf = Uint32Array.from([...frames, {name: '', module: ''}], ({name, module}, i) =>
 		i && i < frames.length && name === frames[i - 1].name && module === frames[i - 1].module ? fns : ++fns);
 	const fnAt = tree.frame.map(one => fnOf[one]);
 	const {self, total, parts} = countFunctions(tree, sides, fnAt, fns);
 	const runs = {sizes: sides.map(own => own.reduce((sum, one) => sum + one, 0)),
-		grains: grains.map(one => one * unit)};
+		grains: grains.map(one => one * scale)};
 	const dispersionOf = (/** @type {boolean} */ isSelf) =>
 		(isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? WAIT_DISPERSION : 1);
-	const known = logFactors(parts, runs, dispersionOf(true));
+	const known = isSampled ? logFactors(parts, runs, dispersionOf(true)) : null;
 	const factors = known || [0, 0];
 	const scales = factors.map(Math.exp);
 	/** @type {Change[]} */
@@ -372,7 +387,7 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 	const test = (/** @type {number} */ fn, /** @type {Pair} */ counted, /** @type {boolean} */ isSelf) => {
 		const counts = counted.map(side => side[fn]);
 		const share = shareOf(runs, counts);
-		if (!isHeavy(runs, share))
+		if (isSampled ? !isHeavy(runs, share) : share < LEAST_SHARE)
 			return;
 		changes.push({fn, isSelf, before: counts[0] / scales[0], after: counts[1] / scales[1],
 			...observe(runs, {counts, share}, factors, dispersionOf(isSelf)), isTold: false, isNamed: false});
@@ -384,7 +399,11 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 		if (total[0][fn] - self[0][fn] > NEARLY_NONE || total[1][fn] - self[1][fn] > NEARLY_NONE)
 			test(fn, total, false);
 	}
-	tellApart(changes);
+	if (isSampled)
+		tellApart(changes);
+	else
+		for (const one of changes)
+			one.isTold = Math.abs(one.after - one.before) >= LEAST_PART * runs.sizes[0];
 	nameChanges(changes.filter(one => one.isTold), tree,
 		sides[1].map((one, i) => one / scales[1] - sides[0][i] / scales[0]), fnAt, fns);
 	/** @type {Map<number, Change>} the most important change of each function */
@@ -398,7 +417,7 @@ export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
 		const one = ofFn.get(fnOf[i]);
 		const verdict = !one?.isTold ? UNTOLD : one.before <= 0 ? NEW : one.after <= 0 ? GONE
 			: (one.change > 0 ? SLOWER : FASTER) + (one.isNamed ? 0 : 1);
-		return {verdict, text: one ? changeText(one, sampleS) : ''};
+		return {verdict, text: one ? changeText(one, unit) : ''};
 	});
 	return {
 		verdicts: told.map(one => one.verdict),

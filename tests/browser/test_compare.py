@@ -21,6 +21,7 @@ from viewing import box, fact, middle, press, pressed, push, serve, shares, show
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import diffs  # noqa: E402, pylint: disable=wrong-import-position
+import pprof  # noqa: E402, pylint: disable=wrong-import-position
 
 # Functions that become twice as slow, become faster, are in only one picture, or stay the same; and
 # some that have too few samples for a result.
@@ -201,8 +202,22 @@ def run_pair(tmp_path):
     return made
 
 
+def heap_pair(tmp_path):
+    """Bytes, which have no known chance: changes are found by a threshold, without a common factor."""
+    made = []
+    for name, held in (("old", (6000, 3000, 10, 990)), ("new", (12000, 3050, 0, 991))):
+        maker = pprof.Maker(("inuse_objects", "count"), ("inuse_space", "bytes"))
+        for number, function in enumerate(("main", "cache", "parse", "few", "log"), 1):
+            maker.function(number, function)
+        for number, count in enumerate(held, 2):
+            maker.sample([number, 1], count, count * 1000)
+        maker.write(tmp_path / f"{name}.pb")
+        made.append(tmp_path / f"{name}.pb")
+    return drawn(tmp_path, made)
+
+
 @pytest.mark.parametrize("pictures", [known_pair, recorded_pair, compiler_pair, made_pair,
-                                      release_pair, run_pair])
+                                      release_pair, run_pair, heap_pair])
 def test_what_is_told_is_what_flamerun_diff_tells(viewer, tmp_path, pictures):
     old, new = pictures(tmp_path)
     said = subprocess.run([FLAMERUN, "-q", "diff", "--no-config", "--json", old, new, "-o",
@@ -216,8 +231,10 @@ def test_what_is_told_is_what_flamerun_diff_tells(viewer, tmp_path, pictures):
     assert f"· {named} change{'' if named == 1 else 's'} ·" in line(viewer)
     if pictures is not recorded_pair:
         assert named and len({one[3] for one in wanted}) > 1
-    assert (found["common"] is None) == (pictures is release_pair)
-    if found["common"] is None:
+    assert (found["common"] is None) == (pictures in (release_pair, heap_pair))
+    if pictures is heap_pair:
+        assert line(viewer).endswith("1 change \u00b7 how much bytes differ by chance is not known")
+    elif found["common"] is None:
         assert "· it is not known whether all became slower: too few functions changed alike ·" in line(viewer)
     else:
         common = float(re.search(r"every function: ([-+.\d]+) %", line(viewer))[1])
