@@ -283,22 +283,25 @@ static int filtering_init(
 	return 0;
 }
 
-static void report_left_out(const uint64_t left_out[TRANSFORM_FILTERS], const char *of)
+static void report_left_out(
+	const uint64_t left_out[TRANSFORM_FILTERS], const char *unit, const char *of)
 {
+	bool is_sample = !strcmp(unit, "samples");
 	char count[32];
 
 	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
 		if (!left_out[i])
 			continue;
 		count_text(count, sizeof(count), left_out[i]);
-		diag_info("%s sample%s%s%s left out: %s", count, left_out[i] == 1 ? "" : "s",
-			*of ? " of " : "", of, filters[i].why);
+		diag_info("%s %s%s%s left out: %s", count,
+			is_sample && left_out[i] == 1 ? "sample" : unit, *of ? " of " : "", of,
+			filters[i].why);
 	}
 }
 
 /* Apply the filters. Returns 0 and an owned tree in *@out (NULL: no filters); or -errno. */
-static int filter_tree(const struct calltree *tree, const struct options *options, const char *of,
-	struct calltree **out, struct diag_message *message)
+static int filter_tree(const struct calltree *tree, const struct options *options, const char *unit,
+	const char *of, struct calltree **out, struct diag_message *message)
 {
 	struct filtering filtering = {0};
 	uint64_t left_out[TRANSFORM_FILTERS];
@@ -310,7 +313,8 @@ static int filter_tree(const struct calltree *tree, const struct options *option
 	filtering_release(&filtering);
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	report_left_out(left_out, of);
+	if (unit)
+		report_left_out(left_out, unit, of);
 	return 0;
 }
 
@@ -484,7 +488,7 @@ static int make_trees(struct picture_trees *trees, const struct options *options
 }
 
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
-	const struct options *options, enum calltree_times times, const char *of,
+	const struct options *options, enum calltree_times times, const char *unit, const char *of,
 	struct diag_message *message)
 {
 	struct calltree *sourced = NULL, *filtered = NULL;
@@ -493,7 +497,7 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	*trees = (struct picture_trees){times, tree, tree, tree, tree, tree, tree};
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	error = filter_tree(sourced ? sourced : tree, options, of, &filtered, message);
+	error = filter_tree(sourced ? sourced : tree, options, unit, of, &filtered, message);
 	if (error) {
 		calltree_free(sourced);
 		return error;
@@ -502,7 +506,7 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	if (filtered)
 		calltree_free(sourced);
 	trees->merged = trees->functions = trees->everything = trees->shown = trees->filtered;
-	if (!*of)
+	if (unit && !*of)
 		report_lines(trees->filtered, options);
 	error = make_trees(trees, options);
 	if (!error)

@@ -63,11 +63,11 @@ struct picture_trees {
 
 /*
  * Make @trees from @tree, which is finished and borrowed until picture_trees_release(). Report the
- * weight that each filter drops, as "N samples of @of"; @of may be "". Returns 0, or -errno with
- * @message filled and nothing to release.
+ * weight that each filter drops, as "N @unit of @of"; @of may be "", and if @unit is NULL, nothing
+ * is reported. Returns 0, or -errno with @message filled and nothing to release.
  */
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
-	const struct options *options, enum calltree_times times, const char *of,
+	const struct options *options, enum calltree_times times, const char *unit, const char *of,
 	struct diag_message *message);
 
 void picture_trees_release(struct picture_trees *trees);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/formats/format.h"
 #include "cli/formats/merge_files.h"
 #include "libprof/pprof/protobuf.h"
 
@@ -62,6 +63,18 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Are all outputs pprof profiles, which hold all values of a profile that is read? */
+static bool writes_profiles(const struct options *options)
+{
+	for (unsigned i = 0; i < options->outputs.count; i++) {
+		const struct format *format = format_of(options->outputs.item[i], options->format);
+
+		if (!format || !format_is_pprof(format))
+			return false;
+	}
+	return options->outputs.count > 0;
+}
+
 /*
  * Returns how to read @files. For several runs, do not select the sample type "wait", because the
  * file of a run that never waited lacks it. Trees of CPU time contain the waits, too.
@@ -74,6 +87,8 @@ static struct input_request request_of(
 	if (files->are_runs && request.sample_type &&
 		!strcmp(request.sample_type, PPROF_WAITING_TIME))
 		request.sample_type = NULL;
+	request.keeps_types =
+		files->count == 1 && !options->sample_type && writes_profiles(options);
 	return request;
 }
 
@@ -144,12 +159,16 @@ static int make_trees(struct stored *stored, struct diag_message *message)
 	 */
 	enum calltree_times times =
 		calltree_waits(input->tree) ? picture_times(&stored->options) : CALLTREE_TIMES_CPU;
+	const char *unit = *input->facts.count_name ? input->facts.count_name : "samples";
 	int error = picture_trees_make(
-		&stored->trees, input->tree, &stored->options, times, "", message);
+		&stored->trees, input->tree, &stored->options, times, unit, "", message);
 
 	if (!error && calltree_total(input->other))
 		error = picture_trees_make(&stored->other, input->other, &stored->options,
-			CALLTREE_TIMES_CPU, input->facts.other_name, message);
+			CALLTREE_TIMES_CPU, "samples", input->facts.other_name, message);
+	for (unsigned i = 0; !error && i < INPUT_TYPES_MAX && input->kept[i]; i++)
+		error = picture_trees_make(&stored->kept[i], input->kept[i], &stored->options,
+			CALLTREE_TIMES_CPU, NULL, "", message);
 	return error;
 }
 
@@ -169,6 +188,10 @@ static void describe(struct stored *stored)
 	picture_trees_settings(&stored->trees, picture);
 	picture->other = stored->other.filtered;
 	picture->other_name = facts->other_name;
+	for (unsigned i = 0; i < INPUT_TYPES_MAX && stored->input.kept[i]; i++)
+		stored->values[picture->kept_count++] = (struct picture_values){
+			stored->kept[i].filtered, facts->unread[i].name, facts->unread[i].unit};
+	picture->kept = stored->values;
 	/*
 	 * The spread of functions is valid only for the stacks in the file, so drop it if filters
 	 * or times changed them.
@@ -205,6 +228,8 @@ int stored_read(struct stored *stored, const struct options *options,
 
 void stored_release(struct stored *stored)
 {
+	for (unsigned i = 0; i < INPUT_TYPES_MAX; i++)
+		picture_trees_release(&stored->kept[i]);
 	picture_trees_release(&stored->other);
 	picture_trees_release(&stored->trees);
 	input_release(&stored->input);

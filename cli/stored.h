@@ -20,7 +20,7 @@ enum stored_command {
 };
 
 struct stored_files {
-	const char **paths;  /* owned list of borrowed strings */
+	const char **paths; /* owned list of borrowed strings */
 	int count;
 	bool are_runs;	     /* files are runs of one program */
 	bool can_be_several; /* several files are allowed */
@@ -37,7 +37,9 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 struct stored {
 	struct options options; /* completed from the file */
 	struct input input;
-	struct picture_trees trees, other; /* @other: of input.other; all zero: none */
+	struct picture_trees trees, other;	    /* @other: of input.other; all zero: none */
+	struct picture_trees kept[INPUT_TYPES_MAX]; /* of input.kept */
+	struct picture_values values[INPUT_TYPES_MAX];
 	char subtitle[PICTURE_SUBTITLE_BYTES], filters[PICTURE_FILTERS_BYTES];
 	struct picture_options picture;
 };

@@ -67,6 +67,12 @@ struct picture_verdicts {
 };
 
 /* Options of a picture. All strings are borrowed. Zero-initialise for the default picture. */
+/* A tree whose weights are values called @name, counted in @unit. */
+struct picture_values {
+	const struct calltree *tree;
+	const char *name, *unit;
+};
+
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
@@ -125,6 +131,12 @@ struct picture_options {
 	 */
 	const struct calltree *other;
 	const char *other_name; /* which kind of time @other has */
+	/*
+	 * Trees of the same stacks with other values, such as objects beside bytes. Only a pprof
+	 * profile holds them.
+	 */
+	const struct picture_values *kept;
+	unsigned kept_count;
 	/* weight that should have been sampled but is in no stack; valid if knows_lost */
 	uint64_t lost;
 	int knows_lost;

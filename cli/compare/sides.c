@@ -687,7 +687,8 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	calltree_free(drawn);
 	if (error)
 		return diag_fail(message, error, "cannot compare: %s", strerror(-error));
-	error = picture_trees_make(&sides->trees, sides->joined, options, times, "", message);
+	error = picture_trees_make(&sides->trees, sides->joined, options, times,
+		sides->is_sampled ? "samples" : sides->input.facts.count_name, "", message);
 	if (error)
 		return error;
 	error = count_all(sides);

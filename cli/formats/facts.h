@@ -45,7 +45,16 @@ struct input_request {
 	/* ask debuginfod servers for symbols that this machine does not have */
 	bool fetches;
 	struct input_sum *sum; /* NULL: read the file by itself */
+	/* read the values of facts.unread, too, into input.kept */
+	bool keeps_types;
 };
+
+/* Values of a pprof profile, such as inuse_space in bytes. */
+struct input_type {
+	char name[64], unit[64];
+};
+/* Further types of a profile are ignored. */
+#define INPUT_TYPES_MAX 8u
 
 /* Facts of a file. All zero means that the file has none. */
 struct input_facts {
@@ -59,8 +68,9 @@ struct input_facts {
 	char count_name[64]; /* name of one unit of weight */
 	/* what the weights measure, such as "cpu" or "inuse_space"; "": unknown */
 	char type_name[64];
-	/* names of the file's other values, which were not read; "": none */
-	char left_out[256];
+	/* the file's other values, which were not read */
+	struct input_type unread[INPUT_TYPES_MAX];
+	unsigned unread_count;
 	/* kind of time of the stacks in input.other; "": there are none */
 	char other_name[8];
 	/* nanoseconds per unit of weight; 0: weights are counts */

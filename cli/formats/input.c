@@ -78,6 +78,19 @@ static int read_text_bytes(struct input *input, const struct bytes *file,
 	return error;
 }
 
+/* Read the stacks of the profile @bytes with the values of facts.unread[@number]. */
+static int read_kept(struct input *input, unsigned number, const void *bytes, size_t count,
+	const struct input_request *request, struct diag_message *message)
+{
+	struct input_facts facts = {.period_ns = 1};
+
+	input->kept[number] = calltree_new();
+	if (!input->kept[number])
+		return diag_fail(message, -ENOMEM, "out of memory");
+	return pprof_read_type(input->kept[number], bytes, count, input->name,
+		input->facts.unread[number].name, request, &facts, message);
+}
+
 /* Read a file that begins like a profile. @is_sure: its name is that of a profile, too. */
 static int read_profile(struct input *input, FILE *in, const struct input_request *request,
 	bool is_sure, struct diag_message *message)
@@ -92,8 +105,11 @@ static int read_profile(struct input *input, FILE *in, const struct input_reques
 		error = pprof_read(input->tree, bytes, count, input->name, request,
 			&input->facts, message);
 		if (!error && input->facts.other_name[0])
-			error = pprof_read_other(input->other, bytes, count, input->name,
-				request, &input->facts, message);
+			error = pprof_read_type(input->other, bytes, count, input->name,
+				input->facts.other_name, request, &input->facts, message);
+		for (unsigned i = 0;
+			!error && request->keeps_types && i < input->facts.unread_count; i++)
+			error = read_kept(input, i, bytes, count, request, message);
 	} else {
 		error = read_text_bytes(input, &(struct bytes){.data = bytes, .used = count},
 			request, message);
@@ -231,6 +247,19 @@ static int read_any(struct input *input, FILE *in, const struct input_request *r
 		       : read_unmarked(input, in, request, message);
 }
 
+static void report_unread(const struct input *input)
+{
+	const struct input_facts *facts = &input->facts;
+	char names[300] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < facts->unread_count && at < sizeof(names); i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
+			facts->unread[i].name);
+	diag_info("'%s' is read by %s; it also has %s (--sample-type chooses)", input->name,
+		facts->type_name, names);
+}
+
 /* Report skipped lines, and a second kind of time, to the user. */
 static void report(const struct input *input, const struct input_request *request)
 {
@@ -245,9 +274,8 @@ static void report(const struct input *input, const struct input_request *reques
 		diag_info("'%s': the weights are fractions and are rounded to whole counts: "
 			  "multiply them by 1000 for right shares",
 			input->name);
-	if (input->facts.left_out[0] && !request->sample_type)
-		diag_info("'%s' is read by %s; it also has %s (--sample-type chooses)", input->name,
-			input->facts.type_name, input->facts.left_out);
+	if (input->facts.unread_count && !request->sample_type && !request->keeps_types)
+		report_unread(input);
 	if (calltree_total(input->other) && !request->sample_type)
 		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
 			input->name, input->facts.other_name);
@@ -286,6 +314,8 @@ static int finish(struct input *input, const struct input_request *request,
 
 	if (!error)
 		error = calltree_finish(input->other);
+	for (unsigned i = 0; !error && i < INPUT_TYPES_MAX && input->kept[i]; i++)
+		error = calltree_finish(input->kept[i]);
 	if (error)
 		return diag_fail(
 			message, error, "cannot read '%s': %s", input->name, strerror(-error));
@@ -353,6 +383,8 @@ int input_read_versions(
 void input_release(struct input *input)
 {
 	input_facts_release(&input->facts);
+	for (unsigned i = 0; i < INPUT_TYPES_MAX; i++)
+		calltree_free(input->kept[i]);
 	calltree_free(input->other);
 	calltree_free(input->tree);
 	*input = (struct input){.path = NULL};

@@ -19,6 +19,8 @@ struct input {
 	const char *name;
 	/* @other: stacks of a second kind of time; empty if there is none */
 	struct calltree *tree, *other;
+	/* stacks with the values of facts.unread, if the request keeps types; else NULL */
+	struct calltree *kept[INPUT_TYPES_MAX];
 	struct input_facts facts; /* all zero for folded stacks */
 	struct folded_bad bad;
 };

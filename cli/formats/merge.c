@@ -221,7 +221,7 @@ static int refuse_units(
 	diag_fail(message, -EINVAL,
 		"cannot add '%s', which counts %s, to '%s', which counts %s", input->name,
 		unit_text(&input->facts, is), merge->sum.name, unit_text(&merge->sum.facts, was));
-	if (input->facts.left_out[0])
+	if (input->facts.unread_count)
 		diag_fail_hint(message, "choose one for all files: --sample-type TYPE");
 	else
 		diag_fail_hint(message, "as folded stacks both count samples: flamerun render FILE "

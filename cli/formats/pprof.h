@@ -58,18 +58,19 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	struct diag_message *message);
 
 /*
- * Read the stacks of type facts->other_name of the same @bytes, in the units of @facts, after
- * pprof_read(). Nothing is reported a second time. Returns as pprof_read() does.
+ * Read the stacks of the type @type of the same @bytes, in the units of @facts, after pprof_read().
+ * Nothing is reported a second time. Returns as pprof_read() does.
  */
-int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct input_request *request, const struct input_facts *facts,
+int pprof_read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const char *type, const struct input_request *request, const struct input_facts *facts,
 	struct diag_message *message);
 
 /*
  * Write options->fine, or @tree if that is NULL (finished). Locations have file and line if known;
  * inlined functions are in the location of the function that they are inlined into. Samples have
  * labels "thread" and "process". If options->period_ns is set, the sample types are samples/count
- * and cpu/nanoseconds; options->other, if set, gets a third. The default is the type of @tree.
+ * and cpu/nanoseconds; options->other, if set, gets a third. options->kept are types of their own.
+ * The default is the type of @tree.
  * Returns 0, -errno of @out, or -ENOMEM.
  */
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);

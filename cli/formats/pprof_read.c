@@ -469,22 +469,24 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 		       : 0;
 }
 
-/* Write the names of the types that are not read. Counts of samples belong to the times. */
-static void list_left_out(const struct pprof_reader *reader, const char *machine_time, char *out,
-	size_t room)
+/* List the types that are not read. Counts of samples belong to the times. */
+static void list_unread(const struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	size_t at = 0;
 
-	for (uint32_t i = 0; i < tables->type_count && at < room; i++) {
+	for (uint32_t i = 0; i < tables->type_count && facts->unread_count < INPUT_TYPES_MAX; i++) {
 		const struct pprof_type *type = &tables->types[i];
+		struct input_type *unread = &facts->unread[facts->unread_count];
 
 		if (i == reader->types[CPU] || i == reader->types[WAITING] ||
 			i == reader->types[READY] || is_called(tables, type, "samples/count") ||
-			is_called(tables, type, machine_time))
+			is_called(tables, type, facts->other_name))
 			continue;
-		at += (size_t)snprintf(out + at, room - at, "%s%.*s", at ? ", " : "", TYPE_BYTES,
+		snprintf(unread->name, sizeof(unread->name), "%.*s", TYPE_BYTES,
 			pprof_text(tables, type->type));
+		snprintf(unread->unit, sizeof(unread->unit), "%.*s", TYPE_BYTES,
+			pprof_text(tables, type->unit));
+		facts->unread_count++;
 	}
 }
 
@@ -511,7 +513,7 @@ static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 	snprintf(facts->type_name, sizeof(facts->type_name), "%.*s", TYPE_BYTES,
 		pprof_text(tables, type->type));
 	find_other(reader, facts->other_name);
-	list_left_out(reader, facts->other_name, facts->left_out, sizeof(facts->left_out));
+	list_unread(reader, facts);
 	reader->is_whole = unit_ns(unit) && period_ns &&
 			   !strcmp(unit, pprof_text(tables, tables->period_type.unit));
 	error = for_each_sample(reader, check_values);
@@ -740,14 +742,14 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	return read_type(tree, bytes, count, name, request, false, facts, message);
 }
 
-int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct input_request *request, const struct input_facts *facts,
+int pprof_read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const char *type, const struct input_request *request, const struct input_facts *facts,
 	struct diag_message *message)
 {
 	struct input_facts same = *facts;
 	struct input_request other = *request;
 
-	other.sample_type = facts->other_name;
+	other.sample_type = type;
 	/* symbols of all addresses were already fetched for the first type */
 	other.fetches = false;
 	other.sum = NULL;

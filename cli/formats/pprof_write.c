@@ -23,8 +23,10 @@
 #include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
-/* a count, two measures, two kinds of waiting */
-#define VALUES_MAX 5
+/* options.kept */
+#define KEPT_MAX 8
+/* a count, two measures, two kinds of waiting, the values that are kept */
+#define VALUES_MAX (5 + KEPT_MAX)
 
 /* Stacks in one kind of time, and the name of this kind. */
 struct measure {
@@ -53,12 +55,13 @@ struct profile_writer {
 	struct pairs functions;
 	/*
 	 * The values of a sample are, in this order, its count (unless all types are times), the
-	 * time of each measure, and waiting and ready time if the first measure has waits.
+	 * time of each measure, and waiting and ready time if the first measure has waits; then
+	 * the values that are kept, whose trees follow the @measure_count measures.
 	 */
-	struct measure measures[2];
+	struct measure measures[2 + KEPT_MAX];
 	/* name of the measure that readers show first */
 	const char *shown;
-	unsigned measure_count, values;
+	unsigned measure_count, kept_count, values;
 	bool has_counts, has_waits;
 	const struct calltree *tree; /* of the current measure */
 	unsigned measure;
@@ -136,8 +139,12 @@ static void find_measures(struct profile_writer *w, const struct calltree *tree)
 	w->measures[!is_second] = other;
 	w->has_counts = options->period_ns != 1;
 	w->has_waits = options->period_ns && calltree_waits(w->measures[0].tree);
+	w->kept_count = options->kept_count < KEPT_MAX ? options->kept_count : KEPT_MAX;
+	for (unsigned i = 0; i < w->kept_count; i++)
+		w->measures[w->measure_count + i] =
+			(struct measure){options->kept[i].tree, options->kept[i].name};
 	w->values = w->has_counts + (options->period_ns ? w->measure_count : 0) +
-		    (w->has_waits ? 2 : 0);
+		    (w->has_waits ? 2 : 0) + w->kept_count;
 	w->shown = name;
 }
 
@@ -161,6 +168,8 @@ static void put_types(struct profile_writer *w)
 		pprof_put_sample_type(&w->writer, PPROF_WAITING_TIME, "nanoseconds");
 		pprof_put_sample_type(&w->writer, PPROF_READY_TIME, "nanoseconds");
 	}
+	for (unsigned i = 0; i < w->kept_count; i++)
+		pprof_put_sample_type(&w->writer, options->kept[i].name, options->kept[i].unit);
 	if (options->period_ns > 1)
 		pprof_put_period(&w->writer, w->shown, options->period_ns);
 	else if (w->values > 1)
@@ -372,6 +381,10 @@ static void value_share(const struct profile_writer *w, const struct timeline_sh
 	const struct calltree_frame *frame = NULL;
 	unsigned time = w->has_counts + w->measure;
 
+	if (w->measure >= w->measure_count) {
+		values[w->values - w->kept_count + w->measure - w->measure_count] = share->weight;
+		return;
+	}
 	if (share->node != CALLTREE_ROOT)
 		frame = calltree_frame_at(w->tree, calltree_node_at(w->tree, share->node)->frame);
 	if (frame && frame->kind == CALLTREE_WAIT && w->has_waits) {
@@ -463,7 +476,7 @@ static int write_profile(struct profile_writer *w, const struct calltree *tree, 
 	put_types(w);
 	put_facts(w);
 	mapping_of(w, program_module(w));
-	for (unsigned i = 0; !w->error && i < w->measure_count; i++)
+	for (unsigned i = 0; !w->error && i < w->measure_count + w->kept_count; i++)
 		put_measure(w, i);
 	error = pprof_writer_end(&w->writer);
 	texts_release(&w->modules);

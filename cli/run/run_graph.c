@@ -264,7 +264,7 @@ int run_graph_tree_make(const struct run_graph *run_graph, bool is_vm, bool is_s
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 	return picture_trees_make(&out->trees, out->tree, run_graph->options,
-		is_vm ? CALLTREE_TIMES_CPU : picture_times(run_graph->options),
+		is_vm ? CALLTREE_TIMES_CPU : picture_times(run_graph->options), "samples",
 		is_vm ? PPROF_MACHINE_TIME : "", message);
 }
 

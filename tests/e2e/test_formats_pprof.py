@@ -192,9 +192,32 @@ def test_types_keep_their_names_and_units(run, tmp_path):
             assert run("render", name, "-o", "two.pb").returncode == 0
             two = Profile(tmp_path / "two.pb")
             assert two.types == [(wanted, unit)] and two.folded() == {("main",): value}
-    said = run("render", "heap.pb", "-o", "one.pb").stderr
+    said = run("render", "heap.pb", "-o", "one.folded").stderr
     assert said.startswith("flamerun: 'heap.pb' is read by inuse_space; it also has alloc_objects, "
                            "alloc_space, inuse_objects (--sample-type chooses)\n")
+
+
+def test_a_profile_keeps_all_types(run, tmp_path):
+    """What is rendered as a profile again keeps all values, with the filters applied to each."""
+    kinds = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"),
+             ("inuse_space", "bytes")]
+    maker = Maker(*kinds)
+    for number, name in enumerate(("main", "alloc", "freed"), 1):
+        maker.function(number, name)
+    maker.sample([2, 1], 9, 4096, 3, 1024)
+    maker.sample([3, 1], 5, 500, 0, 0)
+    maker.write(tmp_path / "heap.pb")
+    held = {("main", "alloc"): (9, 4096, 3, 1024), ("main", "freed"): (5, 500, 0, 0)}
+    for options, wanted in (([], held), (["--focus", "freed"], {("main", "freed"): held["main", "freed"]})):
+        result = run("render", "heap.pb", *options, "-o", "again.pb")
+        said = "flamerun: 1,024 bytes left out: no frame of theirs matches --focus\n" if options else ""
+        assert (result.returncode, result.stderr) == (0, said + "flamerun: wrote 'again.pb'\n")
+        again = Profile(tmp_path / "again.pb")
+        assert sorted(again.types) == sorted(kinds)
+        assert again.types[0] == ("inuse_space", "bytes")
+        for number, kind in enumerate(again.types):
+            at = kinds.index(kind)
+            assert again.folded(number) == {stack: values[at] for stack, values in wanted.items() if values[at]}
 
 
 # ---- lines and what is inlined ---------------------------------------------------------------------

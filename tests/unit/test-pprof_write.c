@@ -261,8 +261,9 @@ static void check_other(const char *wanted)
 	const struct input_request request = {0};
 	struct calltree *other = calltree_new();
 
-	assert_int_equal(pprof_read_other(other, loaded, loaded_bytes, "x.pb", &request, &facts,
-				 &message), 0);
+	assert_int_equal(pprof_read_type(other, loaded, loaded_bytes, "x.pb", facts.other_name,
+				 &request, &facts, &message),
+		0);
 	assert_int_equal(calltree_finish(other), 0);
 	check_tree(other, wanted);
 	calltree_free(other);
