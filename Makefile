@@ -39,7 +39,7 @@ PYTEST     := pytest-3
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
 	liblzma-dev:lzma.h libzstd-dev:zstd.h libinih-dev:ini.h libncurses-dev:curses.h libunwind-dev:libunwind.h \
-	libcurl4-openssl-dev:curl/curl.h libxxhash-dev:xxhash.h
+	libcurl4-openssl-dev:curl/curl.h libxxhash-dev:xxhash.h libpcre2-dev:pcre2posix.h
 # Bundles and minifies the viewer. What `make dist` packs brings the result along; without that folder
 # it is made anew.
 viewer_packed := $(wildcard share/viewer/packed)
@@ -99,7 +99,7 @@ prof_cflags := $(base_cflags) -fPIC -fno-exceptions -fasynchronous-unwind-tables
 	-ffunction-sections $(if $(findstring -flto,$(CFLAGS)),,$(if $(findstring gcc,$(CC)),-fcallgraph-info=su))
 # Whatever CFLAGS ask for, as those of distributions do.
 prof_last   := -fno-stack-protector
-cli_packages := cairo libelf liblzma libzstd inih ncursesw
+cli_packages := cairo libelf liblzma libzstd inih ncursesw libpcre2-8
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 faster_package = $(eval faster_package := $$(shell $(PKG_CONFIG) --exists libdeflate && echo libdeflate))$(faster_package)
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages) $(faster_package))

@@ -4,19 +4,18 @@
  * higher rank, so the sources of values may be read in any order. The command line is read first,
  * because it says which files to read.
  *
- * Regular expressions are compiled here to report mistakes before a program runs. Expressions for
- * which glibc would use too much memory or time are refused.
+ * Regular expressions are compiled here to report mistakes before a program runs.
  */
 #include "cli/options.h"
 
 #include <errno.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/diag.h"
+#include "cli/expression.h"
 #include "cli/formats/format.h"
 #include "cli/run/sampling_clock.h"
 #include "cli/symbols/demangle.h"
@@ -26,10 +25,6 @@
 /* Longest duration in seconds: more than a century, but its nanoseconds fit into 64 bits. */
 #define DURATION_MAX_S 4000000000.0
 #define SUBJECT_BYTES  256
-/* glibc's regcomp() copies repeated parts, so a few nested repeats could use all memory. */
-#define EXPRESSION_BYTES_MAX  1000
-#define EXPRESSION_COPIES_MAX 1000
-#define EXPRESSION_WHY_BYTES  160
 
 #define UINT(low, high)	   OPTIONS_KIND_UINT, low, high, NULL
 #define DECIMAL(low, high) OPTIONS_KIND_DECIMAL, low, high, NULL
@@ -67,8 +62,8 @@ const char *const *options_grounds(void)
 
 const char *const *options_groupings(void)
 {
-	static const char *const groupings[] = {"function", "process", "thread", "module", "line",
-		"file", "rank", "node", NULL};
+	static const char *const groupings[] = {
+		"function", "process", "thread", "module", "line", "file", "rank", "node", NULL};
 
 	return groupings;
 }
@@ -106,106 +101,6 @@ const struct options_row *options_find(const char *name, size_t bytes)
 			return &options_rows[i];
 	}
 	return NULL;
-}
-
-/* ---- regular expressions --------------------------------------------------------------------- */
-
-/*
- * Returns an upper bound for the number of copies of a part of the expression that regcomp() makes:
- * the product of all repeats, as if they were nested. "x{1,9}" makes 9 copies of x. "x+" is
- * compiled as "xx*", so it makes two.
- */
-static double count_copies(const char *text)
-{
-	double product = 1;
-
-	for (const char *at = text; *at; at++) {
-		double most = 1;
-
-		if (*at == '+' && at > text && strchr(")+*?}", at[-1]))
-			product *= 2;
-		if (*at != '{')
-			continue;
-		for (at++; *at >= '0' && *at <= '9'; at++)
-			most = fmax(most, strtod(at, NULL));
-		if (*at == ',')
-			for (at++; *at >= '0' && *at <= '9'; at++)
-				most = fmax(most, strtod(at, NULL));
-		product *= most;
-		at--;
-	}
-	return product;
-}
-
-/*
- * Does @text have a back reference, "(a*)\1"? POSIX has none in extended expressions. glibc accepts
- * back references, but matching then takes time that is exponential in the length of a name.
- */
-static bool has_back_reference(const char *text)
-{
-	for (const char *at = text; *at; at++) {
-		/* Skip a bracket expression, in which a backslash is a plain character. */
-		if (*at == '[') {
-			at += 1 + (at[1] == '^');
-			at = *at ? strchr(at + 1, ']') : NULL;
-		} else if (*at == '\\') {
-			at++;
-			if (*at >= '1' && *at <= '9')
-				return true;
-		}
-		if (!at || !*at)
-			break;
-	}
-	return false;
-}
-
-/* Compile @bytes of @text. Returns regcomp()'s result, and its message in @why (or NULL). */
-static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
-{
-	char part[EXPRESSION_BYTES_MAX + 1];
-	regex_t regex;
-	int error;
-
-	memcpy(part, text, bytes);
-	part[bytes] = '\0';
-	error = regcomp(&regex, part, REG_EXTENDED | REG_NOSUB);
-	if (!error)
-		regfree(&regex);
-	else if (why)
-		regerror(error, &regex, why, size);
-	return error;
-}
-
-/*
- * Check an expression. Returns 0, or -EINVAL with the problem in @why, such as "Unmatched ( or \(
- * at character 3 of"; the caller adds the expression. That character is the first one after the
- * longest prefix that compiles.
- */
-static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
-{
-	size_t bytes = strlen(text), good = bytes;
-	char error[EXPRESSION_WHY_BYTES - 40];
-
-	if (bytes > EXPRESSION_BYTES_MAX) {
-		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d bytes in", EXPRESSION_BYTES_MAX);
-		return -EINVAL;
-	}
-	if (count_copies(text) > EXPRESSION_COPIES_MAX) {
-		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d repeats by '{}' and '+' in",
-			EXPRESSION_COPIES_MAX);
-		return -EINVAL;
-	}
-	if (has_back_reference(text)) {
-		snprintf(why, EXPRESSION_WHY_BYTES, "a back reference in");
-		return -EINVAL;
-	}
-	if (!compile_expression(text, bytes, error, sizeof(error)))
-		return 0;
-	do
-		good--;
-	while (good && compile_expression(text, good, NULL, 0));
-	snprintf(why, EXPRESSION_WHY_BYTES, "%s at character %zu of", error, good + 1);
-	return -EINVAL;
 }
 
 /* ---- checking values ------------------------------------------------------------------------- */
@@ -337,12 +232,17 @@ static int check_choices(const struct check *check, struct checked_value *checke
 static int check_regex(const struct check *check, struct checked_value *checked)
 {
 	char why[EXPRESSION_WHY_BYTES];
+	struct expression *expression = NULL;
+	int error = 0;
 
 	/* An empty expression, which would match every name, removes the previous values. */
 	checked->text = check->value[0] ? check->value : NULL;
-	if (!checked->text || !check_expression(check->value, why))
+	if (checked->text)
+		error = expression_new(&expression, check->value, why);
+	expression_free(expression);
+	if (!error)
 		return 0;
-	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
+	return diag_fail(check->message, error, "%s: %s '%s'", check->subject, why, check->value);
 }
 
 static int check_map(const struct check *check, struct checked_value *checked)

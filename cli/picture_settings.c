@@ -7,13 +7,13 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/expression.h"
 #include "cli/run/unnamed_code.h"
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof/protobuf.h"
@@ -144,8 +144,10 @@ void picture_settings(const struct options *options, struct picture_options *pic
 
 /* Compiled expressions. A frame matches if at least one of them matches. */
 struct picture_expressions {
-	regex_t regex[OPTIONS_LIST_MAX];
+	struct expression *at[OPTIONS_LIST_MAX];
 	bool of_module[OPTIONS_LIST_MAX]; /* also compare it with "[module]" */
+	const char *name;		  /* of the option, borrowed */
+	bool is_slow;			  /* matching was given up, and this was reported */
 	unsigned count;
 };
 
@@ -159,58 +161,53 @@ static bool is_of_module(const char *expression)
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
-/* Only this many bytes of a name are compared, because glibc's time may grow with their square. */
+/* Only this many bytes of a name are compared, because the time may grow with their square. */
 #define MATCHED_BYTES_MAX 4096
 
-static bool is_match(const regex_t *regex, const char *text)
+static bool is_match(struct picture_expressions *expressions, unsigned i, const char *text)
 {
-	size_t bytes = strlen(text);
-	regmatch_t part = {.rm_so = 0, .rm_eo = MATCHED_BYTES_MAX};
+	int found = expression_match(expressions->at[i], text, strnlen(text, MATCHED_BYTES_MAX));
 
-	if (bytes < MATCHED_BYTES_MAX)
-		part.rm_eo = (regoff_t)bytes;
-	return !regexec(regex, text, 1, &part, REG_STARTEND);
+	if (found < 0 && !expressions->is_slow)
+		diag_info("--%s: matching takes too long for some names, which count as no match",
+			expressions->name);
+	expressions->is_slow |= found < 0;
+	return found > 0;
 }
 
 static int frame_matches(const struct calltree_frame *frame, void *context)
 {
-	const struct picture_expressions *expressions = context;
+	struct picture_expressions *expressions = context;
 	char module[NAME_MAX + 3] = "";
 
 	if (*frame->module)
 		snprintf(module, sizeof(module), "[%s]", frame->module);
-	for (unsigned i = 0; i < expressions->count; i++) {
-		const regex_t *regex = &expressions->regex[i];
-
-		if (is_match(regex, frame->name) ||
-			(expressions->of_module[i] && is_match(regex, module)))
+	for (unsigned i = 0; i < expressions->count; i++)
+		if (is_match(expressions, i, frame->name) ||
+			(expressions->of_module[i] && is_match(expressions, i, module)))
 			return 1;
-	}
 	return 0;
 }
 
 static void expressions_release(struct picture_expressions *expressions)
 {
 	while (expressions->count)
-		regfree(&expressions->regex[--expressions->count]);
+		expression_free(expressions->at[--expressions->count]);
 }
 
 /* Compile @list. Returns 0, or -errno with @message filled and nothing to release. */
 static int expressions_init(struct picture_expressions *expressions, const char *name,
 	const struct options_list *list, struct diag_message *message)
 {
-	char why[128];
+	char why[EXPRESSION_WHY_BYTES];
 
-	expressions->count = 0;
+	*expressions = (struct picture_expressions){.name = name};
 	for (unsigned i = 0; i < list->count; i++) {
-		regex_t *regex = &expressions->regex[i];
-		int error = regcomp(regex, list->item[i], REG_EXTENDED | REG_NOSUB);
+		int error = expression_new(&expressions->at[i], list->item[i], why);
 
 		if (error) {
-			regerror(error, regex, why, sizeof(why));
 			expressions_release(expressions);
-			return diag_fail(message, error == REG_ESPACE ? -ENOMEM : -EINVAL,
-				"--%s '%s': %s", name, list->item[i], why);
+			return diag_fail(message, error, "--%s: %s '%s'", name, why, list->item[i]);
 		}
 		expressions->of_module[i] = is_of_module(list->item[i]);
 		expressions->count++;

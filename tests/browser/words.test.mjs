@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
-import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent, formatPlace,
-	formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
+import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent,
+	formatPlace, formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
 	outermostMatches, parsePlace, shortName, treeOf, wayOf} from './viewer.mjs';
 
 const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
@@ -63,6 +63,11 @@ function casesOf(table) {
 test('short names, as in the static picture', () => {
 	for (const [name, short] of casesOf('labels'))
 		assert.equal(shortName(name), short);
+});
+
+test('expressions, as in --focus', () => {
+	for (const [expression, name, matches] of casesOf('expressions'))
+		assert.equal(compileQuery(query(expression, true, true)).test(name), matches === 'yes', expression);
 });
 
 test('what is left of names, as in the static picture', () => {

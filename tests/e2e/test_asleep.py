@@ -38,7 +38,7 @@ def looker(tmp_path_factory):
     """Compile tests/e2e/asleep.c, which compares the two walks of each thread."""
     program = tmp_path_factory.mktemp("looker") / "asleep"
     arch = profiled.ROOT / "arch" / os.uname().machine
-    packages = ["cairo", "libelf", "liblzma", "inih"]
+    packages = ["cairo", "libelf", "liblzma", "inih", "libpcre2-8"]
     words = subprocess.run(["pkg-config", "--cflags", "--libs", *packages], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.split()
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Werror", "-D_GNU_SOURCE",

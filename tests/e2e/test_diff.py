@@ -491,7 +491,7 @@ def two(tmp_path):
     (["a", "b", "--fail-over", ""], "--fail-over wants PERCENT or REGEX=PERCENT"),
     (["a", "b", "--fail-over", "f=x"], "--fail-over wants PERCENT or REGEX=PERCENT, not 'f=x'"),
     (["a", "b", "--fail-over", "=5"], "--fail-over wants PERCENT or REGEX=PERCENT, not '=5'"),
-    (["a", "b", "--fail-over", "("], "--fail-over: Unmatched ( or \\( at character 1 of '('"),
+    (["a", "b", "--fail-over", "("], "--fail-over: missing closing parenthesis in '('"),
 ])
 def test_refusals(run, two, tmp_path, words, message):
     (tmp_path / "empty").write_text("")

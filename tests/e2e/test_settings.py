@@ -51,7 +51,7 @@ MISTAKES = """
 --completions=tcsh
 --hide 'a(b' ls
 --focus '[z-a]' ls
---ignore '(a*)\\1' ls
+--ignore 'a**' ls
 --by functions ls
 --by process,modul ls
 --root 'x[' ls

@@ -169,7 +169,7 @@ def test_a_reader_that_goes_away(flamerun, run, tmp_path):
     (["top", "a", "--json", "--csv"], "either --json or --csv\n"),
     (["top", "a", "-o", "b.json"], "top writes to standard output, and no file\n"
                                    "flamerun: hint: flamerun render FILE -o run.json, or > FILE\n"),
-    (["top", "a", "--of", "("], "--of: Unmatched ( or \\( at character 1 of '('\n"),
+    (["top", "a", "--of", "("], "--of: missing closing parenthesis in '('\n"),
     (["top", "a", "--limit", "0"],
      "--limit wants a whole number from 1 to 100000, not '0'\n"),
     (["top", "a", "--by", "file"], "--by file is for flamerun merge\n"),

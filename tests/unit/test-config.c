@@ -390,7 +390,8 @@ static void mistakes_are_named_with_their_line(void **state)
 	refused("rate = 0\n", "f.ini:1: rate wants a whole number from 1 to 10000, not '0'");
 	refused("\n\nrate =\n", "f.ini:3: rate wants a whole number from 1 to 10000, not ''");
 	refused("icicle = maybe\n", "f.ini:1: icicle wants yes or no, not 'maybe'");
-	refused("hide = a(b\n", "f.ini:1: hide: Unmatched ( or \\( at character 2 of 'a(b'");
+	refused("hide = a(b\n",
+		"f.ini:1: hide: missing closing parenthesis in 'a(b'");
 	refused("[preset x]\nicicle=x\n", "f.ini:2: icicle wants yes or no, not 'x'");
 	refused("title = a\nnonsense\nrate = 0\n", "f.ini:2: this is not 'name = value'");
 	refused("[preset x\n", "f.ini:1: this is not 'name = value'");

@@ -281,8 +281,6 @@ static void choices_are_names(void **state)
 
 static void expressions_are_compiled(void **state)
 {
-	char longest[1002];
-
 	(void)state;
 	PARSE("--hide", "^(std::|_start$)", "--root=main", "p");
 	assert_string_equal(options.hide.item[0], "^(std::|_start$)");
@@ -294,26 +292,14 @@ static void expressions_are_compiled(void **state)
 	assert_int_equal(options.root.count, 2);
 	assert_string_equal(options.root.item[1], "b");
 	REFUSE("--hide", "ab(c");
-	assert_non_null(strstr(message.text, "at character 3 of 'ab(c'"));
+	assert_non_null(strstr(message.text, "missing closing parenthesis in 'ab(c'"));
 	REFUSE("--root", "ok|x[a-");
-	assert_non_null(strstr(message.text, "at character 5 of"));
+	assert_non_null(strstr(message.text, "missing terminating ] for character class in 'ok"));
 	REFUSE("--hide", "(");
-	assert_non_null(strstr(message.text, "at character 1 of"));
+	assert_non_null(strstr(message.text, "missing closing parenthesis in '('"));
 	/* Refuse regular expressions that would use all memory. */
 	REFUSE("--hide", "(((a{1,200}){1,200}){1,200}){1,200}");
-	REFUSE("--hide", "a{20000}");
-	REFUSE("--hide", "a++++++++++++++++++++++++");
-	REFUSE("--hide", "a{,9}{9}{9}{9}{9}");
-	REFUSE("--focus", "(a*)*\\1c");
-	REFUSE("--hide", "[^]a]x\\9");
-	PARSE("--ignore", "[\\1]\\\\1\\[[]\\1]", "p");
-	PARSE("--hide", "a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "p");
 	PARSE("--hide", "a{1,200}", "p");
-	memset(longest, 'a', sizeof(longest) - 1);
-	longest[1001] = '\0';
-	REFUSE("--hide", longest);
-	longest[1000] = '\0';
-	PARSE("--hide", longest, "p");
 }
 
 static void presets_are_asked_for_by_name(void **state)
