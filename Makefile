@@ -258,6 +258,11 @@ $(BUILD)/system_calls.inc: $(BUILD)/flags
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' > $@
 $(BUILD)/obj/cli/symbols/call_number.o: $(BUILD)/system_calls.inc
 
+# The rules of the viewer as strings of C.
+$(BUILD)/renumbered.inc: share/viewer/renumbered.js $(BUILD)/flags
+	$(Q)sed -n -e 's/[\\"]/\\&/g' -e "s|^\t\[/\(.*\)/g, '\(.*\)'\],$$|{\"\1\", \"\2\"},|p" $< > $@
+$(BUILD)/obj/cli/compare/renumbered.o: $(BUILD)/renumbered.inc
+
 $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)

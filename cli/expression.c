@@ -85,3 +85,13 @@ int expression_match(const struct expression *expression, const char *text, size
 
 	return found >= 0 ? 1 : found == PCRE2_ERROR_NOMATCH ? 0 : -EAGAIN;
 }
+
+int expression_replace(const struct expression *expression, const char *text, const char *by,
+	char *out, size_t size)
+{
+	int count = pcre2_substitute(expression->code, (PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0,
+		PCRE2_SUBSTITUTE_GLOBAL, expression->data, expression->limits, (PCRE2_SPTR)by,
+		PCRE2_ZERO_TERMINATED, (PCRE2_UCHAR *)out, &size);
+
+	return count >= 0 ? 0 : count == PCRE2_ERROR_NOMEMORY ? -ENOBUFS : -EAGAIN;
+}

@@ -29,4 +29,11 @@ void expression_free(struct expression *expression); /* NULL is fine */
  */
 int expression_match(const struct expression *expression, const char *text, size_t bytes);
 
+/*
+ * Write @text with each match replaced by @by, in which $1 is the match's first group. Returns 0,
+ * or -errno if the result does not fit or matching was given up.
+ */
+int expression_replace(const struct expression *expression, const char *text, const char *by,
+	char *out, size_t size);
+
 #endif

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/compare/renumbered.h"
 #include "cli/compare/shifts.h"
 #include "cli/formats/merge.h"
 #include "cli/picture_settings.h"
 #include "cli/store/fleet.h"
-#include "cli/symbols/demangle.h"
 #include "render/transform.h"
 
 #define NS_PER_S 1e9
@@ -212,6 +212,7 @@ struct joining {
 	/* [frame] -> versions (ON_...) that have the frame, later those that have its module */
 	uint8_t *frame_sides;
 	uint32_t *frame_nodes; /* [frame] -> number of its nodes */
+	struct renumbered *renumbered;
 };
 
 static void find_runs(struct joining *joining)
@@ -245,8 +246,7 @@ static int find_sampled_sides(struct joining *joining)
 	for (size_t i = 0; i < calltree_samples(from); i++) {
 		const struct calltree_sample *sample = calltree_sample_at(from, i);
 
-		sides[sample->node] |=
-			sample->thread < joining->sides->old_runs ? ON_OLD : ON_NEW;
+		sides[sample->node] |= sample->thread < joining->sides->old_runs ? ON_OLD : ON_NEW;
 	}
 	for (uint32_t i = calltree_nodes(from); i-- > 1;) {
 		const struct calltree_node *node = calltree_node_at(from, i);
@@ -329,9 +329,7 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 		if (asprintf(&name, "[%s]", frame->module) < 0)
 			name = NULL;
 	} else {
-		name = strdup(frame->name);
-		if (name)
-			demangle_drop_copies(name);
+		name = renumbered_name(joining->renumbered, frame->name);
 	}
 	/* If out of memory, use the frame's name unchanged. */
 	joining->frame_of[number] =
@@ -398,7 +396,8 @@ static int join(struct sides *sides)
 
 	sides->joined = calltree_new();
 	if (sides->joined && joining.run && joining.joined_node && joining.frame_of &&
-		joining.frame_sides && joining.frame_nodes) {
+		joining.frame_sides && joining.frame_nodes &&
+		!renumbered_new(&joining.renumbered)) {
 		error = joining.has_samples ? find_sampled_sides(&joining) : 0;
 		if (!joining.has_samples)
 			find_runs(&joining);
@@ -421,6 +420,7 @@ static int join(struct sides *sides)
 	free(joining.frame_of);
 	free(joining.frame_sides);
 	free(joining.frame_nodes);
+	renumbered_free(joining.renumbered);
 	return error;
 }
 
@@ -484,8 +484,7 @@ static void count_self(
 }
 
 /* Sort indices of samples by run. The indices of a run begin at sorted[starts[run]]. */
-static void sort_by_run(
-	const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
+static void sort_by_run(const struct calltree *tree, unsigned runs, size_t *starts, size_t *sorted)
 {
 	size_t samples = calltree_samples(tree);
 
@@ -606,8 +605,8 @@ static int find_factors(struct sides *sides, const struct calltree *whole)
 		counted = counts_new(sides, (size_t)parts);
 	error = counted ? 0 : -ENOMEM;
 	if (!error) {
-		count_self(sides, &ranking,
-			&(struct counting){.parts = counted, .part_of = part_of});
+		count_self(
+			sides, &ranking, &(struct counting){.parts = counted, .part_of = part_of});
 		error = find_factors_of(sides, counted, (size_t)parts);
 	}
 	free(counted);
@@ -673,8 +672,8 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	sides->sample_s = period_ns / NS_PER_S;
 	sides->unit_samples = 1;
 	if (sides->input.facts.period_ns)
-		sides->unit_samples = (double)sides->input.facts.period_ns /
-				      (sides->sample_s * NS_PER_S);
+		sides->unit_samples =
+			(double)sides->input.facts.period_ns / (sides->sample_s * NS_PER_S);
 	error = join(sides);
 	if (!error && calltree_waits(sides->joined))
 		times = picture_times(options);

@@ -3,10 +3,10 @@
  * Merge the runs of two versions of a program into one call tree, and count each function in each
  * run. Runs share the nodes of equal stacks.
  *
- * A function is identified by its name and module. Suffixes of compilers' clones (".isra.0") are
- * removed from the name. If only one version has the module ("app-1.2"), the name alone identifies
- * the function. Functions without a name are identified by their module alone, or by their address
- * if the module is the same file in both versions.
+ * A function is identified by its name and module. Numbers in the name that differ between builds
+ * or runs are removed (renumbered.h). If only one version has the module ("app-1.2"), the name
+ * alone identifies the function. Functions without a name are identified by their module alone, or
+ * by their address if the module is the same file in both versions.
  *
  * Context: one thread.
  */

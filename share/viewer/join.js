@@ -8,6 +8,7 @@
 import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
 import {bytesOf} from './inflate.js';
+import {comparedName} from './renumbered.js';
 import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
 
@@ -75,24 +76,6 @@ async function readPicture(file) {
 
 // ---- names --------------------------------------------------------------------------------------
 
-/** Number of characters at the end of a name in which suffixes of compilers are searched. */
-const TAIL = 80;
-
-/** Drop the suffixes of compiler-made copies of a function, as cli/symbols/demangle.c does. */
-function withoutCopies(/** @type {string} */ name) {
-	const clone = name.indexOf(' [clone ');
-	if (clone >= 0 && name.endsWith(']') && !name.includes(']:', clone))
-		name = name.slice(0, clone);
-	const cut = (/** @type {RegExp} */ end) => {
-		const length = name.slice(-TAIL).match(end)?.[0].length || 0;
-		name = name.slice(0, name.length - (length < name.length ? length : 0));
-		return length;
-	};
-	while (cut(/\.((constprop|isra|part|llvm|lto_priv)\.\d+|(cold|localalias)(\.\d+)?)$/));
-	cut(/::h[\da-f]{16}$/i);
-	return name;
-}
-
 /** Separator between texts: a character that no text contains. */
 const BETWEEN = '\0';
 
@@ -134,7 +117,7 @@ function joinFrames(profiles) {
 		const {sides, shared} = /** @type {any} */ (modules.get(module));
 		// Use addresses as names only if the module has mostly the same addresses in both
 		// profiles.
-		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : withoutCopies(name),
+		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : comparedName(name),
 			sides === 3 || kind === WAIT ? module : '', kind].join(BETWEEN);
 	}));
 	const sorted = [...new Set(keys.flat())].sort();

@@ -13,6 +13,7 @@ export * from '../../share/viewer/label.js';
 export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
+export * from '../../share/viewer/renumbered.js';
 export * from '../../share/viewer/sandwich.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
-import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent,
+import {KEYS, Labels, between, comparedName, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent,
 	formatPlace, formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
 	outermostMatches, parsePlace, shortName, treeOf, wayOf} from './viewer.mjs';
 
@@ -68,6 +68,11 @@ test('short names, as in the static picture', () => {
 test('expressions, as in --focus', () => {
 	for (const [expression, name, matches] of casesOf('expressions'))
 		assert.equal(compileQuery(query(expression, true, true)).test(name), matches === 'yes', expression);
+});
+
+test('names for comparing, as in flamerun diff', () => {
+	for (const [name, compared] of casesOf('renumbered'))
+		assert.equal(comparedName(name), compared);
 });
 
 test('what is left of names, as in the static picture', () => {

@@ -158,6 +158,8 @@ def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
     ("f [clone .part.0]", "f"),
     ("core::run::h0123456789abcdef", "core::run::hfedcba9876543210"),
     ("core::run::h0123456789abcdef", "core::run"),
+    ("App$$Lambda$4.run", "App$$Lambda$7.run"),
+    ("com.sun.proxy.$Proxy12.get", "com.sun.proxy.$Proxy13.get"),
 ])
 def test_copies_of_a_function_are_one(run, tmp_path, old, new):
     words = diffs.two_sides(tmp_path, 4, 4, 2000, {})
@@ -166,7 +168,14 @@ def test_copies_of_a_function_are_one(run, tmp_path, old, new):
             path.write_text(f"{path.read_text()}_start;{old if i < 4 else new} 500\n")
     found = compare(run, *words)
     assert not named(found)
-    assert sum(one["name"] in (old, new, "f", "core::run") for one in found["changes"]) == 1
+    names = (old, new, "f", "core::run", "App$$Lambda.run", "com.sun.proxy.$Proxy.get")
+    assert sum(one["name"] in names for one in found["changes"]) == 1
+
+
+def test_names_stay_themselves_in_a_picture(run, tmp_path):
+    (tmp_path / "in").write_text("main;App$$Lambda$4.run 3\nmain;App$$Lambda$7.run 5\n")
+    run("-q", "render", "in", "-o", "o.folded", check=True)
+    assert (tmp_path / "o.folded").read_text() == (tmp_path / "in").read_text()
 
 
 @pytest.mark.parametrize("new, names", [

@@ -97,6 +97,21 @@ static void test_time_is_limited(void **state)
 	assert_int_equal(match("(a+)+", text), 1);
 }
 
+static void test_replacing(void **state)
+{
+	struct expression *made = NULL;
+	char why[EXPRESSION_WHY_BYTES], out[8];
+
+	(void)state;
+	assert_int_equal(expression_new(&made, "(x)\\d", why), 0);
+	assert_int_equal(expression_replace(made, "x1ax2", "$1", out, sizeof(out)), 0);
+	assert_string_equal(out, "xax");
+	assert_int_equal(expression_replace(made, "abc", "$1", out, sizeof(out)), 0);
+	assert_string_equal(out, "abc");
+	assert_int_equal(expression_replace(made, "x1abcdefg", "$1", out, sizeof(out)), -ENOBUFS);
+	expression_free(made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +119,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_expressions),
 		cmocka_unit_test(test_texts_that_are_no_utf8),
 		cmocka_unit_test(test_time_is_limited),
+		cmocka_unit_test(test_replacing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
