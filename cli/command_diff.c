@@ -276,7 +276,7 @@ static int write_picture(const struct options *options, struct results *results,
 	const struct picture_verdicts verdicts = {judge, explain, &painting,
 		{sides_scale(sides, 0), sides_scale(sides, sides->old_runs)}};
 	const struct input_facts *facts = &sides->input.facts;
-	char runs[96], subtitle[PICTURE_SUBTITLE_BYTES];
+	char runs[160], others[64] = "", subtitle[PICTURE_SUBTITLE_BYTES];
 	struct picture_options picture = {
 		.title = "What changed",
 		.subtitle = subtitle,
@@ -289,9 +289,11 @@ static int write_picture(const struct options *options, struct results *results,
 	};
 	struct results_written written;
 
-	snprintf(runs, sizeof(runs), "%u old run%s and %u new, %zu change%s", sides->old_runs,
+	if (!changes->named && changes->others)
+		snprintf(others, sizeof(others), ", %zu by renaming or inlining", changes->others);
+	snprintf(runs, sizeof(runs), "%u old run%s and %u new, %zu change%s%s", sides->old_runs,
 		sides->old_runs == 1 ? "" : "s", sides->runs - sides->old_runs, changes->named,
-		changes->named == 1 ? "" : "s");
+		changes->named == 1 ? "" : "s", others);
 	picture_trees_subtitle(&sides->trees, options, runs, subtitle);
 	picture_trees_settings(&sides->trees, &picture);
 	picture_settings(options, &picture);

@@ -168,7 +168,7 @@ static void put_row(const struct changes *changes, const struct change *change, 
 /* Write an upper bound for the changes that the table does not show. */
 static void put_bounds(const struct changes *changes, FILE *out)
 {
-	const char *else_ = changes->named ? " else" : "";
+	const char *else_ = changes->named || changes->others ? " else" : "";
 
 	if (!changes->sides->is_sampled) {
 		fprintf(out,
@@ -197,26 +197,31 @@ static int end_writing(FILE *out)
 
 int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
 {
-	size_t rows = limit ? limit : LIMIT_USUAL;
-	const struct change *program = find_program(changes);
-	size_t others =
-		changes->significant - changes->named - (program && program->is_significant);
+	size_t left = limit ? limit : LIMIT_USUAL;
+	size_t rows = changes->named ? changes->named : changes->others;
 
 	errno = 0;
 	put_runs(changes, out);
-	if (rows > changes->named)
-		rows = changes->named;
+	if (!changes->named && changes->others)
+		fputs("\nThese functions were renamed or inlined, or others call them: what they "
+		      "call weighs as before.",
+			out);
 	if (rows)
 		fprintf(out, "\n%7s  %8s  %8s  %-31s  %s\n", "points", "old", "new", "change",
 			"function");
-	for (size_t i = 0; i < rows; i++)
+	for (size_t i = 0; left && i < changes->significant && rows; i++) {
+		if (changes->at[i].function == UINT32_MAX)
+			continue;
 		put_row(changes, &changes->at[i], out);
-	if (rows < changes->named)
-		fprintf(out, "and %zu more: --limit\n", changes->named - rows);
-	if (others)
+		left--;
+		rows--;
+	}
+	if (rows)
+		fprintf(out, "and %zu more: --limit\n", rows);
+	if (changes->named && changes->others)
 		fprintf(out,
 			"%zu more changed because of these, or for some of their callers only.\n",
-			others);
+			changes->others);
 	fputc('\n', out);
 	put_bounds(changes, out);
 	return end_writing(out);

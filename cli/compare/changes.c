@@ -453,7 +453,10 @@ static int name_changes(struct changes *changes)
 	return error;
 }
 
-/* Set of_function[] to each function's first change: the most important one, by by_points(). */
+/*
+ * Set of_function[] to each function's first change: the most important one, by by_points(). Count
+ * the others.
+ */
 static int index_functions(struct changes *changes)
 {
 	size_t functions = changes->sides->ranking.functions;
@@ -464,7 +467,10 @@ static int index_functions(struct changes *changes)
 	for (size_t i = 0; i < changes->count; i++) {
 		uint32_t function = changes->at[i].function;
 
-		if (function != PROGRAM && !changes->of_function[function])
+		if (function == PROGRAM)
+			continue;
+		changes->others += changes->at[i].is_significant && !changes->at[i].is_named;
+		if (!changes->of_function[function])
 			changes->of_function[function] = (uint32_t)i + 1;
 	}
 	return 0;

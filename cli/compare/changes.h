@@ -48,6 +48,7 @@ struct changes {
 	const struct sides *sides;
 	struct change *at; /* named ones first, then by points */
 	size_t count, significant, named;
+	size_t others;	    /* significant changes of functions that are not named */
 	double old_samples; /* per run, divided by the factors */
 	/*
 	 * Relative change that all functions have in common, with its 95 % interval. NAN if too few

@@ -111,7 +111,8 @@ export function comparisons(navigator, matcher, searchBox) {
 			const names = [here ? decodeURIComponent(here) : own.title, file.name].map(cleanText);
 			const [old, late] = isOld ? names.reverse() : names;
 			tell(['Old: ', element('b', {}, [old]), ' \u00b7 New: ', element('b', {}, [late]), ` \u00b7 ${
-				joined.named} change${joined.named === 1 ? '' : 's'} \u00b7 ${whatIsSure(joined, own.countName)}`]);
+				joined.named} change${joined.named === 1 ? '' : 's'}${!joined.named && joined.others
+				? `, ${joined.others} by renaming or inlining` : ''} \u00b7 ${whatIsSure(joined, own.countName)}`]);
 		} catch (error) {
 			if (mine === turn)
 				tell([...words.childNodes], `${cleanText(file.name)} cannot be compared: ${

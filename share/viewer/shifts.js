@@ -424,5 +424,6 @@ export function findChanges(tree, weights, frames, grains, unit, hasWaits) {
 		texts: told.map(one => one.text),
 		common: known && Math.expm1(factors[1] - factors[0]),
 		named: changes.filter(one => one.isNamed).length,
+		others: changes.filter(one => one.isTold && !one.isNamed).length,
 	};
 }

@@ -241,6 +241,18 @@ def test_what_is_told_is_what_flamerun_diff_tells(viewer, tmp_path, pictures):
         assert common == pytest.approx(100 * found["common"], abs=0.0501)
 
 
+def test_renaming_is_said(viewer, tmp_path):
+    """As `flamerun diff` says it: no function's own weight changed."""
+    sides = []
+    for side in ("old", "new"):
+        sides.append(tmp_path / f"{side}.folded")
+        sides[-1].write_text(f"main;{side}_f;burn 40000\nmain;{side}_g;burn 30000\n"
+                             + "".join(f"main;{name} 10000\n" for name in "abcd"))
+    old, new = drawn(tmp_path, sides)
+    compare(viewer, old, new)
+    assert "· 0 changes, 4 by renaming or inlining ·" in line(viewer)
+
+
 @pytest.mark.parametrize("ground", ["light", "dark"])
 @pytest.mark.parametrize("palette", ["hot", "okabe-ito"])
 def test_colors_are_those_of_flamerun_diff(viewer, tmp_path, palette, ground):

@@ -195,6 +195,25 @@ def test_code_without_names(run, tmp_path, new, names):
     assert {one["name"] for one in found["changes"] if "lib.so" in one["name"]} == names
 
 
+RENAMED = [f"main;{{}}_{number};burn {weight}\n"
+           for number, weight in enumerate((40000, 30000, 20000))] + [f"main;{name} 10000\n" for name in "abcd"]
+
+
+def test_renamed_functions_are_listed(run, tmp_path):
+    """No change of weight is named here, so the table lists the functions that are new and gone."""
+    for side in ("old", "new"):
+        (tmp_path / side).write_text("".join(RENAMED).format(*[side] * 3))
+    result = run("diff", "old", "new", "-o", "diff.svg", check=True)
+    assert "\nThese functions were renamed or inlined, or others call them:" in result.stdout
+    rows = re.findall(r" (gone|new) +(\w+), with what it calls$", result.stdout, re.M)
+    assert sorted(rows) == sorted((how, f"{side}_{number}") for how, side in (("gone", "old"), ("new", "new"))
+                                  for number in range(3))
+    assert "\nNothing else moved by more than " in result.stdout
+    assert "1 old run and 1 new, 0 changes, 6 by renaming or inlining" in (tmp_path / "diff.svg").read_text()
+    result = run("-q", "diff", "old", "new", "--limit", "2", check=True)
+    assert result.stdout.count(", with what it calls\n") == 2 and "\nand 4 more: --limit\n" in result.stdout
+
+
 def test_what_doubles_moves_nothing_else(run, tmp_path):
     """If `parse` doubles, the shares of all other functions fall, but none of them is reported."""
     found = compare(run, *diffs.two_sides(tmp_path, 5, 10, 8000, {"parse": 2}))
