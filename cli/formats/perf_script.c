@@ -203,6 +203,22 @@ static const char *find_last(struct piece piece, const char *text)
 	return NULL;
 }
 
+/*
+ * Returns the blank before the bracket that a bracket at the end of @piece would close, or NULL.
+ * The text between them may contain pairs of brackets.
+ */
+static const char *find_open(struct piece piece)
+{
+	int depth = 1;
+
+	for (const char *at = piece.end; depth && at-- > piece.at + 1;) {
+		depth += (*at == ')') - (*at == '(');
+		if (!depth && is_blank(at[-1]))
+			return at - 1;
+	}
+	return NULL;
+}
+
 static bool is_text(struct piece piece, const char *text)
 {
 	return (size_t)(piece.end - piece.at) == strlen(text) &&
@@ -225,8 +241,13 @@ static bool parse_frame(const char *line, const char *end, struct frame *frame)
 	if (frame->file.end - frame->file.at > (ptrdiff_t)strlen(deleted) &&
 		!memcmp(frame->file.end - strlen(deleted), deleted, strlen(deleted)))
 		frame->file.end -= strlen(deleted);
-	/* The name may be empty, so search from the blank before it. */
-	open = find_last((struct piece){frame->name.at - 1, frame->file.end}, " (");
+	/*
+	 * The file may be "/a/Program Files (x86)/b.exe", or have a single bracket. The name may be
+	 * empty, so search from the blank before it.
+	 */
+	open = find_open((struct piece){frame->name.at - 1, frame->file.end});
+	if (!open)
+		open = find_last((struct piece){frame->name.at - 1, frame->file.end}, " (");
 	if (!open)
 		return false;
 	frame->file.at = open + 2;

@@ -104,6 +104,21 @@ def test_without_periods_samples_count(run, tmp_path):
         ("[unknown code]",): 1}
 
 
+@pytest.mark.parametrize("line, name, module", [
+    ("work+0x10 (/home/u/drive_c/Program Files (x86)/App/app.exe)", "work", "app.exe"),
+    ("work (/home/u/drive_c/Program Files (x86)/App/app (1).exe (deleted))", "work", "app (1).exe"),
+    ("std::function<void (int)>::operator()(int)+0x1 (/a (b)/c)", "std::function<void (int)>::operator()(int)", "c"),
+    ("operator() (/a (b)/c)", "operator()", "c"),
+    ("work+0x10 (/tmp/a)b)", "work", "a)b"),
+    ("work+0x10 (/tmp/a(b)", "work", "a(b"),
+    ("work+0x10 (/tmp/:)/(a)", "work", "(a"),
+])
+def test_brackets_in_names_of_files(run, tmp_path, line, name, module):
+    (tmp_path / "in").write_text(f"t 5 1.5: 7 cycles: \n\t 401136 {line}\n\t 40113d main+0x1 (/tmp/x)\n\n")
+    rows = json.loads(run("top", "in", "--json", check=True).stdout)["functions"]
+    assert (rows[0]["name"], rows[0]["module"]) == (name, module)
+
+
 def test_folded_stacks_are_not_perfs(run, tmp_path):
     (tmp_path / "in").write_text("a 12/34 5.5: 7 cycles;b 3\n")
     assert drawn(run, tmp_path, "in")[0] == {("a 12/34 5.5: 7 cycles", "b"): 3}
