@@ -48,7 +48,7 @@ viewer_tool   := $(if $(viewer_packed),,esbuild)
 faster_needs   := libdeflate-dev
 build_packages := gcc pkgconf $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	$(viewer_tool) $(faster_needs)
-test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-pytest-rerunfailures g++ binutils clang llvm dwz \
+test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-pytest-rerunfailures python3-greenlet python3-gevent g++ binutils clang llvm dwz \
 	libclang-rt-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-headless-shell chromium-driver nodejs perl php-cli ruby xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
 	gdb valgrind linux-perf libc++abi1 liblua5.4-dev lua5.1 lua5.2 lua5.3 lua5.4 lua5.5 redis-tools tmux proot faketime bubblewrap

@@ -50,6 +50,9 @@ struct naming {
 	struct kernel_parts *kernel; /* NULL: no kernel stacks */
 	/* holder of the lock that the current sample waits for; NULL: not known */
 	const char *holder;
+	/* weight of incomplete stacks that are greenlets' and have all of their own frames */
+	uint64_t whole_greenlets;
+	bool has_greenlets;
 	bool is_machine;
 	/* show the interpreter's native frames, too, not only language frames */
 	bool shows_native;
@@ -160,9 +163,12 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 		path[n++] = at;
 		at = profile_node_at(naming->profile, at)->parent;
 	}
-	if (nodes[at] == UNSET)
-		nodes[at] = prefix_node(naming, image, prefix);
-	for (node = nodes[at]; n-- > 0; at = path[n]) {
+	node = nodes[at];
+	if (n == stack->frames && (node == UNSET || at != root))
+		node = prefix_node(naming, image, prefix);
+	if (at == root)
+		nodes[at] = node;
+	for (; n-- > 0; at = path[n]) {
 		if (is_replaced(naming, path[n], path, n))
 			continue;
 		if (at == root && is_machine_root(naming, image, path[n]))
@@ -203,6 +209,62 @@ static uint32_t unsampled_frame(struct naming *naming, const struct profile_imag
 
 	snprintf(text, sizeof(text), "[unsampled: %s]", image_name(image));
 	return calltree_frame(naming->tree, text, "", CALLTREE_SYNTHETIC);
+}
+
+/* ---- greenlets ------------------------------------------------------------------------------- */
+
+/* The Python module of greenlets, and the function in it that calls a greenlet's first function. */
+#define GREENLET_FILE  "_greenlet."
+#define GREENLET_FIRST "inner_bootstrap"
+
+static bool is_of_greenlets(const struct naming *naming, uint32_t module)
+{
+	const struct names *table = &naming->profile->names;
+	const char *file = base_name(names_string(table, names_module(table, module)->path));
+
+	return !strncmp(file, GREENLET_FILE, sizeof(GREENLET_FILE) - 1);
+}
+
+static void look_for_greenlets(struct naming *naming)
+{
+	for (uint32_t i = 0; i < naming->profile->names.module_count; i++)
+		naming->has_greenlets |= is_of_greenlets(naming, i);
+}
+
+static bool begins_greenlet(struct naming *naming, uint32_t image, uint32_t node)
+{
+	uint32_t known = names_find_module(
+		&naming->profile->names, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
+	uint32_t count = 0;
+	const uint32_t *frames = NULL;
+
+	if (known && is_of_greenlets(naming, known - 1))
+		frames = frame_namer_chain(&naming->namer, image, node, &count);
+	while (count)
+		if (strstr(calltree_frame_at(naming->tree, frames[--count])->name, GREENLET_FIRST))
+			return true;
+	return false;
+}
+
+/*
+ * Greenlets take turns on the C stack of their thread. Outside of a greenlet's own frames are those
+ * of another greenlet, or remains of some, so the stack is shown as beginning where the greenlet
+ * began. Returns that part of @stack, or all of it if no greenlet runs.
+ */
+static struct profile_stack greenlet_part(struct naming *naming, const struct profile_stack *stack)
+{
+	uint32_t image = profile_stack_image(naming->profile, stack), at = stack->node;
+	struct profile_stack part = *stack;
+
+	for (uint16_t n = 1; naming->has_greenlets && n <= stack->frames; n++) {
+		if (begins_greenlet(naming, image, at)) {
+			part.frames = n;
+			part.end = WIRE_END_ROOT;
+			break;
+		}
+		at = profile_node_at(naming->profile, at)->parent;
+	}
+	return part;
 }
 
 /* ---- in the kernel --------------------------------------------------------------------------- */
@@ -272,7 +334,8 @@ static void add_kernel_stacks(struct naming *naming)
 			continue;
 		if (!naming->kernel)
 			naming->kernel = kernel_parts_new();
-		part = program_part(naming, kernel_stack);
+		part = greenlet_part(naming, kernel_stack);
+		part = program_part(naming, &part);
 		if (naming->kernel)
 			kernel_parts_add(naming->kernel,
 				path_of_stack(naming,
@@ -388,7 +451,8 @@ static void add_process_frames(struct naming *naming)
 static uint32_t add_weight(
 	struct naming *naming, const struct profile_stack *stack, uint64_t weight)
 {
-	uint32_t node = stack_node(naming, stack);
+	struct profile_stack part = greenlet_part(naming, stack);
+	uint32_t node = stack_node(naming, &part);
 	const struct calltree_frame *frame;
 
 	calltree_add(naming->tree, node, weight);
@@ -419,6 +483,9 @@ static void add_weights(struct naming *naming)
 		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine ||
 			stack->kind == WIRE_KIND_KERNEL_STACK)
 			continue;
+		if (stack->kind == WIRE_KIND_CPU && stack->end != WIRE_END_ROOT &&
+			greenlet_part(naming, stack).end == WIRE_END_ROOT)
+			naming->whole_greenlets += stack->weight;
 		if (frame_namer_moves(&naming->namer, stack) ||
 			holders_part(naming->profile, stack, &waiter)) {
 			naming->stacks[i] = MOVES;
@@ -548,6 +615,7 @@ int naming_build(
 	};
 	if (error)
 		goto out;
+	look_for_greenlets(&naming);
 	/* Most profiles have no time of virtual machines. Then that tree stays empty. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);
@@ -558,6 +626,7 @@ int naming_build(
 		name_threads(&naming);
 	}
 	frame_namer_sources(&naming.namer, &report->sources);
+	report->whole_greenlets = naming.whole_greenlets;
 	error = naming.namer.has_failed ? -ENOMEM : calltree_finish(naming.tree);
 	if (error)
 		goto out;

@@ -19,6 +19,8 @@ struct naming_report {
 	/* origins of names; sources_release() after use */
 	struct sources sources;
 	struct debuginfod_report fetched;
+	/* weight of stacks that did not reach the thread's root, but that of their greenlet */
+	uint64_t whole_greenlets;
 };
 
 struct naming_request {
@@ -44,9 +46,9 @@ struct naming_request {
  * Name the profile's stacks and build their tree. The tree has either time of clocks, including
  * waits, or time that virtual machines reported. If there is more than one process name, a root
  * frame per name is added. Stacks that did not reach their root hang below "[incomplete stack]" or
- * "[deeper than N frames]".
+ * "[deeper than N frames]". Stacks of greenlets begin where the greenlet began.
  */
-int naming_build(const struct naming_request *request, struct calltree **out,
-	struct naming_report *report);
+int naming_build(
+	const struct naming_request *request, struct calltree **out, struct naming_report *report);
 
 #endif

@@ -249,10 +249,12 @@ static void add_counted(struct losses *losses, const struct profile_totals *tota
 	}
 }
 
-static void add_losses(struct losses *losses, const struct profile_totals *totals)
+/* @greenlets: weight of stacks that are no loss, see naming_report */
+static void add_losses(
+	struct losses *losses, const struct profile_totals *totals, uint64_t greenlets)
 {
 	const struct wire_counters *counts = &totals->counts;
-	uint64_t sampled = 0, due, whole = counts->ends[WIRE_END_ROOT];
+	uint64_t sampled = 0, due, whole = counts->ends[WIRE_END_ROOT] + greenlets;
 	char line[DIAG_TEXT_BYTES];
 	double incomplete;
 
@@ -293,7 +295,7 @@ void summary_print_losses(
 {
 	struct losses losses = {.text = ""};
 
-	add_losses(&losses, totals);
+	add_losses(&losses, totals, 0);
 	losses_print(&losses);
 	print_refusals(refusals);
 }
@@ -742,7 +744,7 @@ void summary_print(const struct summary *summary)
 	has_waits = summary_waits_print(&summary->waits);
 	print_machines(summary);
 	print_books(summary, &books);
-	add_losses(&losses, totals);
+	add_losses(&losses, totals, summary->report->whole_greenlets);
 	add_replaced(&losses, summary->tree);
 	is_explained = add_unsampled(&losses, summary, &books);
 	losses_print(&losses);

@@ -262,6 +262,48 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
     assert not [name for name in left if not pythons.FUNCTION.match(name)], set(left)
 
 
+# A greenlet is started by deep calls of other functions, then goes on while its thread's stack has
+# other frames there.
+GREENLET = BUSY + """
+import greenlet
+def start(depth): return start(depth - 1) if depth else child.switch()
+def outermost():
+    busy(0.3)
+    main.switch()
+    busy(0.3)
+def go_on():
+    busy(0.3)
+    child.switch()
+main = greenlet.getcurrent()
+child = greenlet.greenlet(outermost)
+start(20)
+go_on()
+"""
+GEVENT = BUSY + """
+import gevent
+def outermost():
+    busy(0.2)
+    gevent.sleep(0.01)
+    busy(0.2)
+def start(): gevent.joinall([gevent.spawn(outermost) for _ in range(3)])
+start()
+"""
+
+
+@pytest.mark.parametrize("module, text", [("greenlet", GREENLET), ("gevent", GEVENT)], ids=["greenlet", "gevent"])
+def test_the_stack_of_a_greenlet_begins_where_it_began(tmp_path, module, text):
+    if subprocess.run([pythons.PYTHON, "-c", f"import {module}"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip(f"no {module} for this Python")
+    result = pythons.profile(tmp_path, pythons.script(tmp_path, text))
+    stacks = [stack for stack, _ in result.folded.stacks if pythons.is_part(["outermost"], stack)]
+    assert stacks and all("inner_bootstrap" in stack[0] for stack in stacks), result.folded.describe()
+    assert pythons.weight_of(result.folded, "outermost", "busy") > 0.5 * result.folded.total
+    assert "stacks are incomplete" not in result.stderr
+    if module == "greenlet":
+        go_on = [stack for stack, _ in result.folded.stacks if pythons.is_part(["<module>", "go_on", "busy"], stack)]
+        assert go_on and not [stack for stack in go_on if "inner_bootstrap" in stack]
+
+
 @pytest.mark.sanitized
 def test_odd_names(tmp_path):
     """Code can have any name. Bytes that are no text are shown as '?', and long names are cut."""
