@@ -9,7 +9,10 @@
 #include "cli/expression.h"
 #include "cli/symbols/demangle.h"
 
-/* The Makefile makes this table from share/viewer/renumbered.js. */
+/*
+ * The Makefile makes this table from share/viewer/renumbered.js. The last rule cuts off lines, only
+ * from names that one version lacks.
+ */
 static const struct {
 	const char *pattern, *by;
 } rules[] = {
@@ -46,7 +49,7 @@ void renumbered_free(struct renumbered *renumbered)
 	free(renumbered);
 }
 
-char *renumbered_name(const struct renumbered *renumbered, const char *name)
+char *renumbered_name(const struct renumbered *renumbered, const char *name, bool is_common)
 {
 	size_t bytes = strlen(name) + LONGER_BYTES + 1;
 	char *text = malloc(bytes), *other = malloc(bytes);
@@ -54,7 +57,7 @@ char *renumbered_name(const struct renumbered *renumbered, const char *name)
 	if (text && other) {
 		strcpy(text, name);
 		demangle_drop_copies(text);
-		for (size_t i = 0; i < RULES; i++)
+		for (size_t i = 0; i < RULES - is_common; i++)
 			if (!expression_replace(
 				    renumbered->rule[i], text, rules[i].by, other, bytes)) {
 				char *last = text;

@@ -9,6 +9,8 @@
 #ifndef CLI_COMPARE_RENUMBERED_H
 #define CLI_COMPARE_RENUMBERED_H
 
+#include <stdbool.h>
+
 struct renumbered; /* the compiled rules */
 
 /* Returns 0 with *@out owned by the caller, or -ENOMEM. */
@@ -17,8 +19,9 @@ void renumbered_free(struct renumbered *renumbered); /* NULL is fine */
 
 /*
  * Returns the name for comparing @name, from malloc, or NULL if out of memory. Suffixes of
- * compilers' copies of a function are cut off, too (demangle_drop_copies()).
+ * compilers' copies of a function are cut off, too (demangle_drop_copies()). @is_common: both
+ * versions have this name, so the line in "name (file:line)" is kept.
  */
-char *renumbered_name(const struct renumbered *renumbered, const char *name);
+char *renumbered_name(const struct renumbered *renumbered, const char *name, bool is_common);
 
 #endif

@@ -113,8 +113,9 @@ static int read_versions(
 /* Are the weights of a file numbers of samples, or times that are multiples of a period? */
 static bool is_sampled(const struct input_facts *facts)
 {
-	return facts->period_ns > 1 || (!facts->period_ns && (!facts->count_name[0] ||
-		!strcmp(facts->count_name, "samples")));
+	return facts->period_ns > 1 ||
+	       (!facts->period_ns &&
+		       (!facts->count_name[0] || !strcmp(facts->count_name, "samples")));
 }
 
 /* Read all files. *@period_ns receives the runs' mean sampling period; 0: weights are no times. */
@@ -197,7 +198,9 @@ enum {
 	ON_NEW = 2,
 	ON_BOTH = 3,
 	/* the module is the same file in both versions, so addresses are comparable */
-	HAS_ADDRESSES = 4
+	HAS_ADDRESSES = 4,
+	/* the frame itself, not only its module, is in both versions */
+	IS_COMMON = 8
 };
 
 struct joining {
@@ -289,7 +292,8 @@ static void spread_module(struct joining *joining, const uint32_t *first, const 
 	if (nodes_of_both > nodes / 2)
 		sides |= HAS_ADDRESSES;
 	for (const uint32_t *at = first; at < end; at++)
-		joining->frame_sides[*at] = sides;
+		joining->frame_sides[*at] =
+			sides | (joining->frame_sides[*at] == ON_BOTH ? IS_COMMON : 0);
 }
 
 static int spread_sides(struct joining *joining)
@@ -329,7 +333,7 @@ static uint32_t joined_frame(struct joining *joining, uint32_t number)
 		if (asprintf(&name, "[%s]", frame->module) < 0)
 			name = NULL;
 	} else {
-		name = renumbered_name(joining->renumbered, frame->name);
+		name = renumbered_name(joining->renumbered, frame->name, (sides & IS_COMMON) != 0);
 	}
 	/* If out of memory, use the frame's name unchanged. */
 	joining->frame_of[number] =

@@ -113,11 +113,11 @@ function joinFrames(profiles) {
 		one.shared += kind !== UNNAMED ? 0 : sides === 3 ? nodes : -nodes;
 		modules.set(module, one);
 	}
-	const keys = known.map(side => side.map(({name, module, kind}) => {
+	const keys = known.map(side => side.map(({name, module, kind, sides: own}) => {
 		const {sides, shared} = /** @type {any} */ (modules.get(module));
 		// Use addresses as names only if the module has mostly the same addresses in both
 		// profiles.
-		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : comparedName(name),
+		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : comparedName(name, own === 3),
 			sides === 3 || kind === WAIT ? module : '', kind].join(BETWEEN);
 	}));
 	const sorted = [...new Set(keys.flat())].sort();

@@ -34,6 +34,8 @@ const RULES = [
 	[/^(evalexpr|deform)_\d+_\d+$/g, '$1'],
 	[/^(bpf_trampoline)_\d+$/g, '$1'],
 	[/^(bpf_prog)_[\da-f]{16}(?=_|$)/g, '$1'],
+	// The last rule, only for names that one profile lacks: the line where a function begins.
+	[/( \([^()]*):\d+(?=\)$)/g, '$1'],
 ];
 
 /** Number of characters at the end of a name in which suffixes of compilers are searched. */
@@ -54,7 +56,11 @@ function withoutCopies(/** @type {string} */ name) {
 	return name;
 }
 
-/** Returns the name by which a function is compared. @param {string} name */
-export function comparedName(name) {
-	return RULES.reduce((text, [part, kept]) => text.replace(part, kept), withoutCopies(name)) || name;
+/**
+ * Returns the name by which a function is compared. @param {string} name
+ * @param {boolean} isCommon both profiles have this name
+ */
+export function comparedName(name, isCommon) {
+	return RULES.slice(0, isCommon ? -1 : undefined)
+		.reduce((text, [part, kept]) => text.replace(part, kept), withoutCopies(name)) || name;
 }

@@ -159,16 +159,16 @@ def compiler_pair(tmp_path):
 def made_pair(tmp_path):
     """
     Functions for which there is a rule for joining: compilers' copies, Rust hashes, numbers of a
-    run, unnamed code, recursion.
+    run, lines, unnamed code, recursion.
     """
     draw = random.Random(5)
     sides = []
     for side, factors in enumerate(({}, {"tenth": 4, "order": 0.2})):
         path = diffs.made(tmp_path / f"made-{side}.folded", draw, 8000, factors)
         other = ("f.isra.0.cold", "core::run::hfedcba9876543210", "[lib.so+0x10]", "[app.so+0x44]",
-                 "g", "App$$Lambda$4.run", "a ((eval 3):1)") if side else (
+                 "g", "App$$Lambda$4.run", "a ((eval 3):1)", "h (a.py:5)", "k (a.py:2)", "k (a.py:9)") if side else (
                      "f.constprop.0", "core::run::h0123456789abcdef", "[lib.so+0x10]", "[app.so+0x10]",
-                     "g [clone .part.0]", "App$$Lambda$7.run", "a ((eval 5):1)")
+                     "g [clone .part.0]", "App$$Lambda$7.run", "a ((eval 5):1)", "h (a.py:3)", "k (a.py:2)", "k (a.py:7)")
         path.write_text(path.read_text() + "".join(f"_start;main;{name} 400\n" for name in other)
                         + "_start;main;plan;_start;main;plan 700\n")
         sides.append(path)

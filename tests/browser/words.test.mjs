@@ -72,7 +72,11 @@ test('expressions, as in --focus', () => {
 
 test('names for comparing, as in flamerun diff', () => {
 	for (const [name, compared] of casesOf('renumbered'))
-		assert.equal(comparedName(name), compared);
+		assert.equal(comparedName(name, true), compared);
+	for (const [name, compared] of [['work (app.py:10)', 'work (app.py)'],
+		['(anonymous) (main.4f3a9c1b2d.js:7)', '(anonymous) (main.js)'],
+		['work ((eval 3):1)', 'work ((eval):1)'], ['work (app.py)', 'work (app.py)'], ['work:10', 'work:10']])
+		assert.equal(comparedName(name, false), compared);
 });
 
 test('what is left of names, as in the static picture', () => {

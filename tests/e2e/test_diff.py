@@ -195,6 +195,20 @@ def test_code_without_names(run, tmp_path, new, names):
     assert {one["name"] for one in found["changes"] if "lib.so" in one["name"]} == names
 
 
+def test_an_edit_moves_lines_only(run, tmp_path):
+    """A name has the line where the function begins. In unchanged files it tells functions apart."""
+    words = diffs.two_sides(tmp_path, 4, 4, 2000, {})
+    for i, path in enumerate(words):
+        if path != "--":
+            lines = (("f", 10), ("<lambda>", 3), ("<lambda>", 4)) if i < 4 else (
+                ("f", 12), ("<lambda>", 3), ("<lambda>", 4))
+            path.write_text(path.read_text() + "".join(f"_start;{name} (a.py:{line}) 500\n" for name, line in lines))
+    found = compare(run, *words)
+    assert not named(found)
+    assert {one["name"] for one in found["changes"] if "a.py" in one["name"]} == {
+        "f (a.py)", "<lambda> (a.py:3)", "<lambda> (a.py:4)"}
+
+
 RENAMED = [f"main;{{}}_{number};burn {weight}\n"
            for number, weight in enumerate((40000, 30000, 20000))] + [f"main;{name} 10000\n" for name in "abcd"]
 

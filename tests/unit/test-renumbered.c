@@ -15,7 +15,7 @@ static struct renumbered *rules;
 
 static void check(const char *name, const char *wanted)
 {
-	char *text = renumbered_name(rules, name);
+	char *text = renumbered_name(rules, name, true);
 
 	assert_non_null(text);
 	assert_string_equal(text, wanted);
@@ -49,6 +49,26 @@ static void test_the_common_table(void **state)
 	assert_true(kept > 15 && cases > kept + 30);
 }
 
+static void check_of_one_version(const char *name, const char *wanted)
+{
+	char *text = renumbered_name(rules, name, false);
+
+	assert_non_null(text);
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+/* tests/browser/words.test.mjs has the same cases. */
+static void test_lines_of_names_in_one_version(void **state)
+{
+	(void)state;
+	check_of_one_version("work (app.py:10)", "work (app.py)");
+	check_of_one_version("(anonymous) (main.4f3a9c1b2d.js:7)", "(anonymous) (main.js)");
+	check_of_one_version("work ((eval 3):1)", "work ((eval):1)");
+	check_of_one_version("work (app.py)", "work (app.py)");
+	check_of_one_version("work:10", "work:10");
+}
+
 static void test_names_that_are_no_text(void **state)
 {
 	static char longest[100000];
@@ -68,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_common_table),
+		cmocka_unit_test(test_lines_of_names_in_one_version),
 		cmocka_unit_test(test_names_that_are_no_text),
 	};
 	int failed;
