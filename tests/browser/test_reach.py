@@ -108,6 +108,22 @@ def test_paper_gets_the_view_as_vectors(viewer):
     assert shares(viewer)[2, "Compile"] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("how", ["by key", "preferred"])
+def test_paper_is_white_though_the_page_is_dark(viewer, how):
+    if how == "preferred":
+        viewer.media(prefers_color_scheme="dark")
+    else:
+        press(viewer, "d")
+    viewer.wait("document.querySelector('.flamerun').dataset.theme === 'dark'")
+    pdf = base64.b64decode(viewer.call("POST", "/print", {"background": True}))
+    gray = subprocess.run(["pdftoppm", "-gray", "-r", "20", "-singlefile", "-"], input=pdf,
+                          stdout=subprocess.PIPE, check=True).stdout
+    _, width, _, pixels = re.match(rb"P5\s((\d+) (\d+))\s255\s(.*)", gray, re.DOTALL).groups()
+    middles = pixels[int(width) // 2::int(width)]  # the middle of each row of the sheet
+    assert set(middles[-len(middles) // 4:]) == {255}
+    assert min(pixels) < 128  # the title is black
+
+
 PRINTED = """[...document.querySelectorAll('#flamerun-print text')].map(t => t.textContent)"""
 
 
