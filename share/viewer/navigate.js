@@ -7,7 +7,7 @@ import {IDLE} from './aggregate.js';
 import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
 import {actingButton, element, icon, isStill} from './page.js';
-import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
+import {MOST_MATCHES, markStacks, matchesIn, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
 import {NONE, clamp, firstAlong, follow, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
 	from './tree.js';
@@ -487,7 +487,7 @@ export class Navigator {
 		const {tree, searched, isSandwich, functions, chosen} = this.state;
 		if (functions && (chosen === NONE || !functions.frame.includes(chosen)))
 			this.state.chosen = functions.frame.find(one => has[one] === 1) ?? NONE;
-		return isSandwich ? 0 : outermostMatches(tree, has, markStacks(searched, has).stacks, MOST_MATCHES)
+		return isSandwich ? 0 : matchesIn(tree, markStacks(searched, has), MOST_MATCHES)
 			.reduce((most, node) => most === NONE || tree.total[node] > tree.total[most] ? node : most, NONE);
 	}
 

@@ -6,7 +6,7 @@
 import {whenResting} from './input.js';
 import {element} from './page.js';
 import {formatPercent} from './text.js';
-import {NONE, UNKNOWN, firstChild, nodeAfter} from './tree.js';
+import {NONE, firstChild, nodeAfter} from './tree.js';
 
 export const MOST_MATCHES = 9999;
 /** A search is shown as running if it takes longer than this, in ms. */
@@ -79,23 +79,19 @@ export function markStacks({nodes, parent, frame}, matches) {
 }
 
 /**
- * Returns the matching nodes that have no matching ancestor, in the order of drawing.
- * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
- * @param {Uint8Array} marks by node, see Marks
+ * Returns the matching nodes in the order of drawing, callers before the callees that match, too.
+ * @param {import('./tree.js').Tree} tree @param {import('./tree.js').Marks} marks of its base
  * @param {number} most @returns {number[]}
  */
-export function outermostMatches(tree, matches, marks, most) {
+export function matchesIn(tree, marks, most) {
 	const found = [];
-	// An inverted tree is built on demand: expand only nodes that have matches below them.
-	const lazy = tree.child.includes(UNKNOWN);
 	let visits = 100 * most;
 	let rest = tree.callees;
 	for (let i = 0; i !== NONE && found.length < most && visits > 0; visits--) {
-		let next = NONE;
-		if (i > 0 && matches[tree.frame[i]])
+		if (i > 0 && marks.frames[tree.frame[i]])
 			found.push(i);
-		else if (!lazy || tree.markedWeight(i, marks) > 0)
-			next = firstChild(tree, i);
+		// An inverted tree is built on demand, so expand only nodes with matches below them.
+		let next = i === 0 || tree.hasMatch(i, marks) ? firstChild(tree, i) : NONE;
 		if (next === NONE)
 			next = nodeAfter(tree, i);
 		if (next === NONE) {
@@ -210,8 +206,7 @@ export class Finder {
 	list() {
 		if (!this.matches || !this.marks)
 			return [];
-		this.found ||= outermostMatches(
-			this.state.tree, this.matches, this.marks.stacks, MOST_MATCHES);
+		this.found ||= matchesIn(this.state.tree, this.marks, MOST_MATCHES);
 		return this.found;
 	}
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {BoxList, NONE, calleesOf, childrenOf, follow, followWay, framesTo, functionsShown, invertTree,
-	markStacks, nodeAt, outermostMatches, pathTo, randomStacks, sandwichOf, treeOf,
+	markStacks, matchesIn, nodeAt, pathTo, randomStacks, sandwichOf, treeOf,
 	visibleBoxes, wayOf, weighFunctions} from './viewer.mjs';
 
 const NAMES = 'abcdefg';
@@ -107,11 +107,10 @@ test('stacks of a box are those that it is on, of callers and of callees', () =>
 		|| childrenOf(tree, node).some(inOne));
 	for (const node of everyNode(tree).slice(1))
 		assert.equal(tree.hasMatch(node, marks), inOne(node));
-	const found = outermostMatches(tree, matches, marks.stacks, 9999);
+	const found = matchesIn(tree, marks, 9999);
 	const byNumber = (a, b) => a - b;
 	assert.deepEqual(found.sort(byNumber), everyNode(tree).filter(node => node
-		&& frames[tree.frame[node]] === 'e'
-		&& pathTo(tree, node).slice(0, -1).every(one => frames[tree.frame[one]] !== 'e')).sort(byNumber));
+		&& frames[tree.frame[node]] === 'e').sort(byNumber));
 });
 
 test('callers are in the rows above, callees below, each box where it is found', () => {

@@ -23,7 +23,9 @@ def test_nested_matches_count_once(viewer):
     assert text(viewer, ".matched") == ""
     viewer.keys(*"it")  # emit, and write_out inside of it
     assert fact(viewer, "matched")["all"] == pytest.approx(.5)
-    assert text(viewer, ".count") == "1"
+    assert text(viewer, ".count") == "2"
+    press(viewer, "Enter", "Enter")
+    assert row_and_count(viewer) == ("write_out", "2/2")
 
 
 def test_share_of_the_view_follows_the_zoom(viewer):

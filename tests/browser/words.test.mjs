@@ -6,8 +6,8 @@ import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
 import {KEYS, Labels, between, comparedName, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent,
-	formatPlace, formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
-	outermostMatches, parsePlace, shortName, treeOf, wayOf} from './viewer.mjs';
+	formatPlace, formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, matchesIn, nameDigits,
+	parsePlace, pathTo, shortName, treeOf, wayOf} from './viewer.mjs';
 
 const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
 
@@ -23,17 +23,18 @@ test('queries', () => {
 	assert.match(wrong.error, /^Unterminated group$/);
 });
 
-test('matches are counted once, in either order', () => {
+test('the weight of matches counts once, in either order, and each match is visited', () => {
 	const {tree, frames} = treeOf(
 		{'a;b;a': 5, 'a;c': 7, 'd;a': 11, 'd;e;a;a': 13, 'd': 17});
-	const matches = matchFrames(frames.length, i => frames[i], name => name === 'a');
-	const marks = markStacks(tree, matches).stacks;
-	for (const one of [tree, invertTree(tree)]) {
-		assert.equal(one.markedWeight(0, marks), 36);
-		const found = outermostMatches(one, matches, marks, 100);
-		assert.equal(found.reduce((sum, node) => sum + one.total[node], 0), 36);
-	}
-	assert.equal(outermostMatches(tree, matches, marks, 2).length, 2);
+	const marks = markStacks(tree, matchFrames(frames.length, i => frames[i], name => name === 'a'));
+	const found = one => matchesIn(one, marks, 100).map(node =>
+		pathTo(one, node).map(step => frames[one.frame[step]]).join(';')).sort();
+	assert.deepEqual(found(tree), ['a', 'a;b;a', 'd;a', 'd;e;a', 'd;e;a;a']);
+	const inverted = invertTree(tree);
+	assert.deepEqual(found(inverted), ['a', 'a;a', 'a;b;a', 'c;a']);
+	for (const one of [tree, inverted])
+		assert.equal(one.markedWeight(0, marks.stacks), 36);
+	assert.equal(matchesIn(tree, marks, 2).length, 2);
 });
 
 test('labels', () => {
