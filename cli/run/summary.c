@@ -324,17 +324,27 @@ static void print_times(const struct summary *summary)
 		diag_verbose("%s", times);
 }
 
-/* If only a part of the samples is drawn, print how large that part is. */
+/*
+ * If only a part of the samples is drawn, print how large that part is. Waits and the time of
+ * virtual machines are not samples, so print seconds if the picture has them.
+ */
 static void print_drawn(const struct summary *summary)
 {
 	uint64_t drawn = calltree_total(summary->drawn), whole = summary->whole_weight;
+	double rate_hz = profile_rate_hz(summary->profile);
 	char drawn_text[32], whole_text[32];
 
+	if (drawn >= whole)
+		return;
+	if (whole != summary->profile->weight) {
+		diag_info("drawn: %.2f s of %.2f s (%.1f %%)", (double)drawn / rate_hz,
+			(double)whole / rate_hz, percent(drawn, whole));
+		return;
+	}
 	count_text(drawn_text, sizeof(drawn_text), drawn);
 	count_text(whole_text, sizeof(whole_text), whole);
-	if (drawn < whole)
-		diag_info("drawn: %s of %s %s (%.1f %%)", drawn_text, whole_text,
-			plural(whole, "sample", "samples"), percent(drawn, whole));
+	diag_info("drawn: %s of %s %s (%.1f %%)", drawn_text, whole_text,
+		plural(whole, "sample", "samples"), percent(drawn, whole));
 }
 
 /*

@@ -279,6 +279,16 @@ def test_the_summary_speaks_of_what_is_drawn(split, tmp_path):
     assert "drawn: " not in whole.stderr
 
 
+def test_waits_are_not_counted_as_samples(run, split, tmp_path):
+    """Of a picture with waits, the summary says in seconds how much of the run is drawn."""
+    done = run("-o", tmp_path / "out.svg", "--wall", "--focus", "^heavy$", "--", "sh", "-c",
+               f"{split} 150; sleep 0.3")
+    part, whole, share = map(float, re.search(
+        r"flamerun: drawn: ([\d.]+) s of ([\d.]+) s \(([\d.]+) %\)\n", done.stderr).groups())
+    assert 0 < part < whole and 0.3 < whole
+    assert share == pytest.approx(100 * part / whole, abs=100 * 0.02 / whole)
+
+
 def roots_of(folded):
     return {stack[0] for stack, _ in folded.stacks}
 
