@@ -3,6 +3,8 @@
 
 import pytest
 
+from marked import mark
+from test_waits import MAIN, MS, draw
 from viewing import SEEN, box, fact, middle, show, text
 
 WIDTH, HEIGHT = 360, 640
@@ -67,6 +69,34 @@ def test_everything_is_on_the_screen(phone):
             return [area.left, area.right, area.top, area.bottom]""", selector)
         assert 0 <= left < right <= WIDTH and 0 <= top < bottom <= HEIGHT, selector
     assert phone.run("return document.querySelector('canvas').clientHeight") > HEIGHT / 3
+
+
+def test_a_small_phone_shows_eight_rows(viewer, tmp_path):
+    """With a strip of time, choices of view and of time, colours explained, and zoomed in."""
+    picture = mark(draw(tmp_path / "waits.svg", [MAIN], "--wall"), tmp_path / "timed.svg", [],
+                   [(10_000 * i, 2, 1) for i in range(401)], period_ns=MS)
+    viewer.phone(320, 568)
+    try:
+        show(viewer, picture, "#times=both")
+        viewer.wait("document.querySelector('.plot')")
+        for name in "", "main":
+            if name:
+                for _ in range(2):
+                    viewer.touch([middle(box(viewer, name))])
+                    viewer.wait("!flamerun.animating")
+                assert fact(viewer, "zoomed") == name
+            for selector in ".strip", ".legend", ".times", ".views", ".details":
+                assert viewer.run("return document.querySelector(arguments[0]).offsetHeight",
+                                  selector) > 0
+            height = viewer.run("return document.querySelector('.scroller').clientHeight")
+            assert height >= 8 * box(viewer, "all", 0)["height"]
+        viewer.run("document.querySelector('.search input').focus()")
+        viewer.keys(*"load")
+        width = viewer.run("return document.querySelector('.search').offsetWidth")
+        assert width == 320 - 2 * 12 and "100 %" not in text(viewer, ".matched")
+    finally:
+        viewer.desk()
+        viewer.open("about:blank")
 
 
 def test_keys_are_buttons_of_the_sheet(phone):

@@ -265,7 +265,7 @@ def test_a_phone_has_room(viewer, picture):
     viewer.viewport(360, 640)
     try:
         show(viewer, picture, "#times=both")
-        for selector in (".times", ".legend", ".crumbs", ".bar"):
+        for selector in (".times", ".legend", ".views", ".bar"):
             left, right, height = viewer.run("""
                 const area = document.querySelector(arguments[0]).getBoundingClientRect();
                 return [area.left, area.right, area.height]""", selector)
