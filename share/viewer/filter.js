@@ -33,11 +33,11 @@ import {formatSeconds} from './text.js';
  */
 
 /**
- * How the kept samples are shown: a sandwich shows a function's callers and callees, `time` one
- * thread's samples in order of time.
- * @typedef {'graph' | 'sandwich' | 'table' | 'time'} View
+ * How the kept samples are shown: `tree` shows the boxes of the graph as rows that unfold, a sandwich
+ * a function's callers and callees, `time` one thread's samples in order of time.
+ * @typedef {'graph' | 'tree' | 'sandwich' | 'table' | 'time'} View
  */
-export const VIEWS = /** @type {View[]} */ (['graph', 'sandwich', 'table', 'time']);
+export const VIEWS = /** @type {View[]} */ (['graph', 'tree', 'sandwich', 'table', 'time']);
 
 /**
  * In a comparison, the version whose weights are shown; "": both. @typedef {'' | 'old' | 'new'}

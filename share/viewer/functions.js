@@ -7,7 +7,7 @@
 // compiler decides this call by call, and it does not matter for the function's cost.
 
 import {INLINED, functionsOf} from './aggregate.js';
-import {amountsOf, formatPercent, originOf} from './text.js';
+import {originOf, weightCells} from './text.js';
 import {frameTotals} from './tree.js';
 
 /** @typedef {import('./state.js').State} State */
@@ -79,9 +79,8 @@ export function functionsShown(state, {matches}) {
  */
 export function cellsOf(state, i) {
 	const {frame, self, total} = /** @type {Functions} */ (state.functions);
-	const weights = [self[i], total[i]].flatMap(weight =>
-		[amountsOf(state, weight), [formatPercent(weight, state.upright.total[0])]]);
-	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])], ...weights];
+	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])],
+		...weightCells(state, [self[i], total[i]], state.upright.total[0])];
 }
 
 /**

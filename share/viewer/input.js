@@ -51,6 +51,8 @@ export const KEYS = [
 	['Alt+C Alt+R', 'match case, regular expression', ''],
 	['w', 'CPU time, waiting time, or both', 'times'],
 	['g t', 'graph of stacks; functions in a table', 'graph table'],
+	['y', 'calls as a tree: \u2190 \u2192 fold and unfold', 'tree'],
+	['*', 'unfold everything below, in that tree', 'unfoldAll'],
 	['s', 'callers and callees of the selected function', 'sandwich'],
 	['o', 'a thread\u2019s samples in order of time', 'time'],
 	['h', 'the hot path: down the heaviest boxes', 'hotPath'],
@@ -104,7 +106,7 @@ export function moveFocus(items, key) {
 export function actionOf(event, within) {
 	const {key, code, altKey} = event;
 	if ((event.ctrlKey || event.metaKey) && !altKey)
-		return key === 'f' && within !== 'field' ? 'find' : '';
+		return within === 'field' ? '' : key === 'f' ? 'find' : key === 'c' ? 'copyKey' : '';
 	if (altKey)
 		return code === 'KeyC' ? 'matchCase' : code === 'KeyR' ? 'regex' : '';
 	if (within === 'field') {

@@ -4,6 +4,7 @@
 // file maps keys, buttons and pointer gestures to functions of the parts.
 
 import {Address} from './address.js';
+import {Calls} from './calls.js';
 import {comparisons} from './compare.js';
 import {TIMES, readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
@@ -130,6 +131,7 @@ async function start(svg, profile, background) {
 	tellMore(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const table = new Table(page, state, finder);
+	const calls = new Calls(page, state, selection, finder);
 	const sheet = new Sheet(page.ui);
 	const menu = menuIn(page);
 	const address = new Address(navigator, searchBox);
@@ -143,10 +145,12 @@ async function start(svg, profile, background) {
 		showChoices(page, state);
 		thread = state.tree.chart ? state.filter.of : thread;
 		table.update();
+		calls.update();
 	});
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
-		table.update(true);
+		table.update();
+		table.say();
 		searchBox.describe();
 		address.keep(asNew, trail);
 	};
@@ -158,8 +162,10 @@ async function start(svg, profile, background) {
 	finder.onMarked = () => {
 		viewer.redraw();
 		table.update();
+		calls.update();
 	};
-	searchBox.onLeft = () => table.focus();
+	const rowsShown = () => [table, calls].find(one => one.isShown);
+	searchBox.onLeft = () => rowsShown()?.focus();
 	const toMatch = (/** @type {1 | -1} */ step) => {
 		navigator.reach(finder.step(step), true);
 		searchBox.describe();
@@ -175,7 +181,7 @@ async function start(svg, profile, background) {
 	selection.describe();
 	await address.restore(true);
 	listenToWindow(viewer);
-	const shownActions = () => state.functions ? tableActions : actions;
+	const shownActions = () => state.functions ? tableActions : calls.isShown ? callsActions : actions;
 	/** @param {number} node @param {{x: number, y: number}} place */
 	const openMenu = (node, place) => {
 		if (node < 0)
@@ -211,6 +217,8 @@ async function start(svg, profile, background) {
 		regex: () => searchBox.toggle(page.search.regex),
 		graph: () => navigator.showView('graph'),
 		table: () => navigator.showView('table'),
+		tree: () => navigator.showView('tree'),
+		unfoldAll: () => say('Show the calls as a tree first'),
 		sandwich: () => {
 			const node = selection.current >= 0 ? selection.current : state.zoomed;
 			const name = node > 0 ? state.profile.name(state.tree.frame[node]) : '';
@@ -239,7 +247,13 @@ async function start(svg, profile, background) {
 				say(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
 		},
 		print: listenToPrinting(viewer),
-		...copying(selection, say),
+		...copying(selection, say, () => rowsShown()?.name || ''),
+		copyKey: () => {
+			// Without a focus, the browser would send no copy event.
+			if (!document.activeElement?.closest('.flamerun'))
+				(rowsShown() || page.canvas).focus({preventScroll: true});
+			return false;
+		},
 		save: () => openSave(sheet, viewer, say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
 		colors: toggleLegend,
@@ -251,6 +265,8 @@ async function start(svg, profile, background) {
 	};
 	/** @type {Actions} for the table; they act on the heaviest box of the chosen function */
 	const tableActions = {...actions, ...table.actions};
+	/** @type {Actions} for the tree of calls; they act on the chosen row */
+	const callsActions = {...actions, ...calls.actions};
 	const choose = () => {
 		const frames = navigator.chosenFrames();
 		selection.selected = frames ? navigator.heaviestOf(frames) : -1;
@@ -271,6 +287,8 @@ async function start(svg, profile, background) {
 		openMenu(selection.selected, place);
 	};
 	tableActions.menu = () => table.onMenu(table.place);
+	calls.onMenu = place => openMenu(Math.max(selection.selected, 0), place);
+	callsActions.menu = () => calls.onMenu(calls.place);
 	listenToKeysAndButtons(page, sheet, menu, shownActions);
 	viewer.release();
 	performance.mark('flamerun');

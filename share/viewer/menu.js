@@ -93,7 +93,7 @@ function brief(name) {
  * @returns {Line[]}
  */
 export function linesFor(navigator, node, actions) {
-	const {state} = navigator;
+	const {state, page} = navigator;
 	const {profile, tree, filter} = state;
 	const frame = tree.frame[node];
 	const name = node > 0 ? profile.name(frame) : '';
@@ -105,8 +105,9 @@ export function linesFor(navigator, node, actions) {
 		text: filter.terms.some(one => one.kind === kind) ? off : on,
 		act: () => navigator.toggleTerm(term(kind))});
 	return [
-		...node > 0 ? [{text: state.functions ? 'Show in the graph' : 'Zoom in', act: actions.zoom},
-			{text: 'Callers and callees', act: actions.sandwich}] : [],
+		...node > 0 ? [page.scroller.hidden ? {text: 'Show in the graph', act: actions.graph}
+			: {text: 'Zoom in', act: actions.zoom},
+		{text: 'Callers and callees', act: actions.sandwich}] : [],
 		{text: 'Hot path', act: actions.hotPath},
 		...name ? [null, add('Only stacks with it', 'focus', name),
 			add('Without stacks of it', 'ignore', name),

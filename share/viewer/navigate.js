@@ -4,7 +4,7 @@
 // or filter; and the crumbs and chips that show the path and the filter.
 
 import {IDLE} from './aggregate.js';
-import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
+import {isSame, isSameFilter, keepSame, termText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
 import {actingButton, element, icon, isStill} from './page.js';
 import {MOST_MATCHES, markStacks, matchesIn, press} from './search.js';
@@ -256,6 +256,8 @@ export class Navigator {
 	/** @param {number} node @param {string[]} trail */
 	zoomAlong(node, trail) {
 		this.fill(node);
+		if (this.state.filter.view === 'tree')
+			this.selection.select(node);
 		this.page.spoken.textContent = `Zoomed into ${sentence(this.state, node)}`;
 		this.onMove(true, trail);
 	}
@@ -289,9 +291,10 @@ export class Navigator {
 	 * term.
 	 */
 	out() {
-		const {zoomed, free, filter, tree} = this.state;
+		const {state} = this;
+		const {zoomed, free, filter, tree} = state;
 		const trail = this.trail();
-		if (filter.view !== 'graph' && ((zoomed === 0 && !free) || filter.view === 'table'))
+		if (filter.view !== 'graph' && ((zoomed === 0 && !free) || !state.tree.chart && !state.isSandwich))
 			return this.showView('graph');
 		if (filter.terms.length && zoomed === 0 && !free)
 			return this.removeTerm(filter.terms[filter.terms.length - 1]);
@@ -438,15 +441,21 @@ export class Navigator {
 		const {tree} = state;
 		const {selected} = this.selection;
 		const isSameView = filter.view === state.filter.view && answer.of === state.filter.of;
+		// Graph and tree of calls show the same nodes.
+		const isSameTree = keepSame(filter, state.filter)
+			&& [filter, state.filter].every(({view}) => view === 'graph' || view === 'tree');
 		const stack = selected > 0 ? framesTo(tree, selected) : [];
-		const chosen = isSameView ? null : this.chosenFrames();
+		const chosen = isSameView || isSameTree ? null : this.chosenFrames();
+		if (!isSameView)
+			this.selection.leave();
 		path ||= isSameView || !(answer.other || state.other) ? framesTo(tree, state.zoomed) : [];
 		state.adopt(filter, answer);
 		viewer.resize();
 		viewer.toRoot();
 		const inTime = Boolean(tree.chart || state.tree.chart);
 		const heaviest = chosen ? this.heaviestOf(chosen) : NONE;
-		const box = (inTime && this.boxAlong(stack)) || heaviest;
+		const box = (inTime && this.boxAlong(stack))
+			|| (isSameTree && stack.length ? follow(state.tree, stack) : heaviest);
 		const node = inTime ? 0 : this.seeing(box, follow(state.tree, path));
 		this.fill(node, true);
 		if (box !== NONE)
@@ -634,6 +643,10 @@ export class Navigator {
 		if (node === NONE)
 			return;
 		selection.leave();
+		if (state.filter.view === 'tree') {
+			selection.select(node);
+			return;
+		}
 		const closed = state.closedBelow(node);
 		if (closed !== NONE)
 			this.zoom(closed);

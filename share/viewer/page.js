@@ -108,6 +108,7 @@ function buildTools() {
 /** @type {Record<import('./filter.js').View, [string, string]>} text and title of the button */
 const VIEWS_TEXT = {
 	graph: ['Graph', 'Graph of stacks  (g)'],
+	tree: ['Tree', 'Calls as a tree that unfolds  (y)'],
 	table: ['Table', 'Functions in a table  (t)'],
 	sandwich: ['Callers', 'Callers and callees of the selected function  (s)'],
 	time: ['Time', 'A thread\u2019s samples in order of time  (o)'],
@@ -142,17 +143,18 @@ export function pressChoice({buttons}, chosen) {
  * Update the buttons and elements that depend on the filter's view and kind of time. @param {Page}
  * page @param {import('./state.js').State} state
  */
-export function showChoices({scroller, tableMain, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
+export function showChoices({scroller, table, calls, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
 	const {view} = filter;
-	scroller.hidden = view === 'table';
-	tableMain.hidden = view !== 'table';
+	scroller.hidden = view === 'table' || view === 'tree';
+	table.main.hidden = view !== 'table';
+	calls.main.hidden = view !== 'tree';
 	pressChoice(views, view);
 	pressChoice(times, filter.times);
 	for (const [name, one] of Object.entries(times.buttons))
 		one.disabled = !choices.some(choice => choice === name);
 	// Tables and sandwiches have no choice of order.
-	icicle.disabled = view === 'table' || view === 'sandwich';
-	bottomUp.disabled = view !== 'graph';
+	icicle.disabled = scroller.hidden || view === 'sandwich';
+	bottomUp.disabled = view !== 'graph' && view !== 'tree';
 	canvas.setAttribute('aria-label', view === 'sandwich' ? 'Callers and callees' : 'Flame graph');
 }
 
@@ -174,22 +176,28 @@ function buildGraph() {
 		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
 }
 
-/** Make the table of functions, see table.js. */
-function buildTable() {
-	const tableHead = element('div', {role: 'row', class: 'row', 'aria-rowindex': '1'});
-	const tableBody = element('div', {role: 'rowgroup', class: 'rows'});
-	const table = element('div', {role: 'grid', class: 'table', 'aria-label': 'Functions',
-		'aria-description': 'Up and down are functions, left and right sort; question mark lists all keys.'},
-		[element('div', {role: 'rowgroup', class: 'table-head'}, [tableHead]), tableBody]);
-	return {table, tableHead, tableBody, tableMain: element('main', {class: 'functions', hidden: ''}, [table])};
+/**
+ * Make an empty grid, see rows.js.
+ * @param {string} role @param {string} label @param {string} description
+ */
+function buildGrid(role, label, description) {
+	const head = element('div', {role: 'row', class: 'row', 'aria-rowindex': '1'});
+	const body = element('div', {role: 'rowgroup', class: 'rows'});
+	const grid = element('div', {role, class: 'table', 'aria-label': label,
+		'aria-description': `${description}; question mark lists all keys.`},
+		[element('div', {role: 'rowgroup', class: 'table-head'}, [head]), body]);
+	return {grid, head, body, main: element('main', {class: 'functions', hidden: ''}, [grid])};
 }
+
+/** @typedef {ReturnType<typeof buildGrid>} Grid */
 
 /** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 export function buildPage(svg, profile) {
 	const search = buildSearch();
 	const tools = buildTools();
 	const graph = buildGraph();
-	const table = buildTable();
+	const table = buildGrid('grid', 'Functions', 'Up and down are functions, left and right sort');
+	const calls = buildGrid('treegrid', 'Calls', 'Up and down are rows, right unfolds, left folds');
 	const matched = element('output', {class: 'matched'});
 	const reset = button('reset', 'Reset zoom  (0)', ['Reset zoom']);
 	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
@@ -214,7 +222,7 @@ export function buildPage(svg, profile) {
 		element('div', {class: 'bar'}, [views.group, chips, crumbs, matched, reset,
 			...profile.marks.length ? [marks] : [],
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
-		compared, legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
+		compared, legend, graph.scroller, table.main, calls.main, details, tooltip, toast, spoken,
 	]);
 	// The attribute `display` hides the element, and a style of the viewer overrides it, so
 	// that a saved page shows only the static picture if scripts are disabled.
@@ -222,7 +230,7 @@ export function buildPage(svg, profile) {
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, ...table, matched, reset, marks, times, views, compared, legend,
+	return {svg, object, ui, search, ...tools, ...graph, table, calls, matched, reset, marks, times, views, compared, legend,
 		chips, crumbs, details, tooltip, toast, spoken};
 }
 

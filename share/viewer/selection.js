@@ -30,6 +30,7 @@ export class Selection {
 		this.hovered = -1;
 		this.selected = -1;
 		this.described = NOTHING_SAID;
+		this.onSelect = (/** @type {number} */ _node) => {};
 		/** @type {{x: number, y: number} | null} in the window's pixels */
 		this.pointer = null;
 		this.state.onTree(() => {
@@ -77,10 +78,12 @@ export class Selection {
 		this.selected = node;
 		outline(this.page.canvas, this.state, node);
 		// If the graph has the focus, a screen reader reads the box's item instead.
-		if (node >= 0 && document.activeElement !== this.page.canvas)
+		// In the tree of calls, the row gets the focus.
+		if (node >= 0 && document.activeElement !== this.page.canvas && this.state.filter.view !== 'tree')
 			this.page.spoken.textContent = sentence(this.state, node);
 		this.placeFrames();
 		this.describe();
+		this.onSelect(node);
 	}
 
 	/** Write the details at the bottom if the current box has changed. */

@@ -89,6 +89,14 @@ export function amountsOf(state, weight, times) {
 }
 
 /**
+ * Returns the cells of a row with these weights: for each, its amounts and its share.
+ * @param {State} state @param {number[]} weights @param {number} whole @returns {string[][]}
+ */
+export function weightCells(state, weights, whole) {
+	return weights.flatMap(weight => [amountsOf(state, weight), [formatPercent(weight, whole)]]);
+}
+
+/**
  * Returns the times at which a box begins and ends, in order of time; "" in other views.
  * @param {State} state @param {number} node
  */

@@ -4,6 +4,7 @@
 export * from '../../share/viewer/activity.js';
 export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/aggregate.js';
+export {heaviestFirst, rowsUnfolded, unfoldAll} from '../../share/viewer/calls.js';
 export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/filter.js';
 export * from '../../share/viewer/inflate.js';
