@@ -192,13 +192,15 @@ export function listenToPrinting(viewer) {
  * plain http, ask the user to press the browser's own key for copying.
  * @param {import('./selection.js').Selection} selection
  * @param {(text: string) => void} say shows a message to the user
+ * @param {() => string} nameOfRow the name in the row of a table under the pointer, or in the chosen
+ * row; "" for none
  */
-export function copying(selection, say) {
+export function copying(selection, say, nameOfRow) {
 	const {state, page} = selection;
 	let refused = '';
 	/** The box to copy: that under the pointer, or the selected, or the zoomed one. */
 	const subject = () => selection.current >= 0 ? selection.current : state.zoomed;
-	const name = () => nodeName(state, subject());
+	const name = () => nameOfRow() || nodeName(state, subject());
 	/** @param {string} text @param {string} done message after success */
 	const write = async (text, done) => {
 		refused = '';
@@ -217,7 +219,11 @@ export function copying(selection, say) {
 		const field = document.activeElement?.localName === 'input';
 		if (field || String(window.getSelection()) || !event.clipboardData)
 			return;
-		event.clipboardData.setData('text/plain', refused || name());
+		const crumb = page.crumbs.querySelector('.crumb:hover')?.title;
+		const text = refused || crumb || name();
+		event.clipboardData.setData('text/plain', text);
+		if (!refused)
+			say(`Copied ${text}`);
 		refused = '';
 		event.preventDefault();
 	});

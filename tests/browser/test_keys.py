@@ -84,7 +84,7 @@ def test_enter_zooms_and_escape_backspace_and_zero_lead_out(viewer):
 def test_keys_of_the_browser_are_left_alone(viewer):
     viewer.run("addEventListener('keydown', e => window.prevented = e.defaultPrevented)")
     for key, ours in [("Control+c", False), ("Control+d", False), ("Alt+ArrowLeft", False),
-                      ("y", False), ("d", True), ("Control+f", True)]:
+                      ("q", False), ("d", True), ("Control+f", True)]:
         viewer.run("window.prevented = null")
         press(viewer, key)
         assert viewer.run("return window.prevented") is ours, key
@@ -199,14 +199,39 @@ def test_copying(viewer, clipboard):
     assert clipboard() == "emit\nstrcmp"
 
 
+def browsers_copy(viewer):
+    """Press Ctrl+C. WebDriver's keys would not make the browser copy."""
+    for kind in "keyDown", "keyUp":
+        viewer.cdp("Input.dispatchKeyEvent", type=kind, key="c", code="KeyC", modifiers=2,
+                   windowsVirtualKeyCode=67, commands=["copy"] if kind == "keyDown" else [])
+
+
+def test_the_browsers_key_copies_what_the_pointer_is_on(viewer, clipboard):
+    assert viewer.run("return document.activeElement?.localName || ''") in ("", "svg")
+    viewer.pointer(*middle(box(viewer, "write_out")))
+    viewer.wait("flamerun.hovered === 'write_out'")
+    browsers_copy(viewer)
+    assert clipboard() == "write_out"
+    viewer.wait(f"{TOAST} === 'Copied write_out'")
+    press(viewer, "t")
+    viewer.wait("document.querySelectorAll('.rows .row').length === 10")
+    place = viewer.run("""const area = document.querySelector('.rows .row:nth-child(4)')
+        .getBoundingClientRect(); return [area.left + 90, area.top + 9]""")
+    viewer.pointer(*place)
+    browsers_copy(viewer)
+    assert clipboard() == "read_token"
+    # The row that a key chose counts until the pointer moves.
+    press(viewer, "ArrowDown", "ArrowDown")
+    browsers_copy(viewer)
+    assert clipboard() == "Compile"
+
+
 def test_copying_where_our_keys_may_not(viewer, clipboard):
     viewer.run("window.refused = navigator.clipboard.writeText;"
                "Clipboard.prototype.writeText = () => Promise.reject(new Error('refused'))")
     press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "C")
     viewer.wait("document.querySelector('.toast.shown')")
     assert "Ctrl+C" in text(viewer, ".toast")
-    for kind in "keyDown", "keyUp":  # with WebDriver's keys the browser would not copy
-        viewer.cdp("Input.dispatchKeyEvent", type=kind, key="c", code="KeyC", modifiers=2,
-                   windowsVirtualKeyCode=67, commands=["copy"] if kind == "keyDown" else [])
+    browsers_copy(viewer)
     viewer.run("Clipboard.prototype.writeText = refused")
     assert clipboard() == "main\nCompile"
