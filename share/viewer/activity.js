@@ -11,13 +11,14 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
 
 /**
  * One row of the panel of processes and threads. Processes (or threads) with equal names share a
- * lane, because a filter selects them by name.
+ * lane, because a filter selects them by name. If the filter selects such a lane or one of its
+ * members, the members have lanes of their own below it.
  * @typedef {object} Lane
  * @property {'process' | 'thread'} kind
  * @property {string} value
  * @property {number} count threads in the lane
  * @property {number} weight weight of the lane's samples, of the kind of time that the lanes show
- * @property {number} within 1 for a thread listed below its process, else 0
+ * @property {number} within number of lanes that it is listed within: a process, a shared lane
  */
 
 /**
@@ -46,7 +47,7 @@ import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregat
 /** If more different names than this exist, drop pids and tids, which merges lanes. */
 const MOST_PROCESSES = 12;
 const MOST_THREADS = 40;
-const MOST_LANES = 200;
+const MOST_LANES = 400;
 
 /** The class of a node is the sum of these bits: the filter keeps its samples; its stack waits. */
 const KEPT = 1;
@@ -161,46 +162,64 @@ function namesOf(names, most) {
 /**
  * List the lanes, each process followed by its threads, the heaviest first.
  * @param {Profile} profile @param {number} waits 1: weigh the samples that wait, 0: the others
+ * @param {import('./filter.js').Term[]} terms of the filter
  * @returns {{lanes: Lane[], more: number, laneOf: Int32Array[]}} laneOf: by thread, the index of
- * its process's lane and of its own, -1 for none
+ * its process's lane and of its own, then of those that list them as members of a shared lane; -1
+ * for none
  */
-function lanesOf(profile, waits) {
+function lanesOf(profile, waits, terms) {
 	const {count: samples, node, thread: threadOf, weight: weightOf} = profile.samples;
 	const waitsAt = waitingNodes(profile.tree, profile.frameKind);
 	const busy = new Float64Array(profile.threads.length);
 	for (let i = 0; i < samples; i++)
 		if (waitsAt[node[i]] === waits)
 			busy[threadOf[i]] += weightOf[i];
-	/** Two arrays by thread: the lane of its process, and its own lane. */
-	const [processes, threads] = [namesOf(profile.processes, MOST_PROCESSES),
-		namesOf(profile.threads, MOST_THREADS)].map((names, level) => {
-		/** @type {Map<string, Lane & {processes: Set<any>}>} */
+	/** @typedef {Lane & {processes: Set<any>, members: Set<any>}} Listed */
+	const lanesBy = (/** @type {Lane['kind']} */ kind, /** @type {string[]} */ names) => {
+		/** @type {Map<string, Listed>} */
 		const known = new Map();
 		return profile.threads.map((_, thread) => {
 			const value = names[thread] || '';
-			const lane = known.get(value) || {kind: level ? 'thread' : 'process', value, count: 0, weight: 0,
-				within: 0, processes: new Set()};
+			const lane = known.get(value) || {kind, value, count: 0, weight: 0, within: 0,
+				processes: new Set(), members: new Set()};
 			lane.count++;
 			lane.weight += busy[thread];
 			known.set(value, lane);
 			return lane;
 		});
-	});
+	};
+	const sorted = (/** @type {Iterable<Listed>} */ lanes) =>
+		[...new Set(lanes)].filter(({value}) => value).sort((a, b) => b.weight - a.weight);
+	const ofKind = (/** @type {Lane['kind']} */ kind, /** @type {string[]} */ names, /** @type {number} */ most) => {
+		const lanes = lanesBy(kind, namesOf(names, most));
+		const opened = new Set(terms.filter(one => one.kind === kind).map(({value}) => commOf(value)));
+		// A lane whose name has no pid or tid is shared by its members.
+		const members = lanesBy(kind, profile.threads.map((_, thread) =>
+			names[thread] !== lanes[thread].value && opened.has(lanes[thread].value) ? names[thread] : ''));
+		members.forEach((member, thread) => lanes[thread].members.add(member));
+		return [lanes, members];
+	};
+	const [processes, membersOfProcesses] = ofKind('process', profile.processes, MOST_PROCESSES);
+	const [threads, membersOfThreads] = ofKind('thread', profile.threads, MOST_THREADS);
 	threads.forEach((lane, thread) => lane.processes.add(processes[thread]));
-	const [outer, inner] = [processes, threads].map(lanes =>
-		[...new Set(lanes)].filter(({value}) => value).sort((a, b) => b.weight - a.weight));
+	const [outer, inner] = [processes, threads].map(sorted);
 	const within = outer.length > 1 ? 1 : 0;
-	const listed = !within ? inner : outer.flatMap(process => [process, ...inner.filter(lane => {
-		const [first] = lane.processes;
-		// Leave out a lane that has all threads of its process, because it would repeat the
-		// process's lane.
-		return first === process && !(lane.processes.size === 1 && process.count === lane.count);
-	})]);
+	const withMembers = (/** @type {Listed} */ lane, /** @type {number} */ level) =>
+		[Object.assign(lane, {within: level}),
+			...sorted(lane.members).map(one => Object.assign(one, {within: level + 1}))];
+	const listed = !within ? inner.flatMap(lane => withMembers(lane, 0))
+		: outer.flatMap(process => [...withMembers(process, 0), ...inner.filter(lane => {
+			const [first] = lane.processes;
+			// Leave out a lane that has all threads of its process, because it would
+			// repeat the process's lane.
+			return first === process && !(lane.processes.size === 1 && process.count === lane.count);
+		}).flatMap(lane => withMembers(lane, 1))]);
 	const shown = listed.slice(0, MOST_LANES);
+	const places = new Map(shown.map((lane, i) => [lane, i]));
 	return {more: listed.length - shown.length,
-		lanes: shown.map(({kind, value, count, weight}) =>
-			({kind, value, count, weight, within: kind === 'thread' ? within : 0})),
-		laneOf: [processes, threads].map(lanes => Int32Array.from(lanes, lane => shown.indexOf(lane)))};
+		lanes: shown.map(({processes: _, members: __, ...lane}) => lane),
+		laneOf: [processes, threads, membersOfProcesses, membersOfThreads].map(lanes =>
+			Int32Array.from(lanes, lane => places.get(lane) ?? -1))};
 }
 
 /** @param {Profile} profile @param {Wanted} wanted @returns {Activity} */
@@ -226,7 +245,7 @@ export function binActivity(profile, {filter, bins, laneBins, heatUs}) {
 		made.heat = accumulate(profile, classes, table((_, kept, waits) => kept && waits === isWaits ? 0 : -1),
 			1, Math.ceil(us / heatUs), heatUs);
 	if (laneBins) {
-		const {lanes, more, laneOf} = lanesOf(profile, isWaits ? 1 : 0);
+		const {lanes, more, laneOf} = lanesOf(profile, isWaits ? 1 : 0, filter.terms);
 		const sums = new Float32Array(2 * lanes.length * laneBins);
 		Object.assign(made, {lanes, more, laneBins: sums});
 		for (const lane of laneOf.filter(one => one.some(number => number >= 0))) {

@@ -6,7 +6,7 @@
 // finger or key, and the graph then shows that range.
 
 import {commOf} from './aggregate.js';
-import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
+import {isSame, isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
 import {moveFocus, oncePerFrame, whenResting} from './input.js';
 import {actingButton, element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
@@ -91,6 +91,20 @@ function plotOf(areas, most, marks = '') {
 	svg.append(...areas.map(([name, bins]) => svgElement('path', {class: name, d: areaOf(bins, most || 1)})),
 		svgElement('path', {class: 'ticks', d: marks}));
 	return svg;
+}
+
+/**
+ * Returns the filter with a lane's term added or, if it has the term, removed. A member of a shared
+ * lane replaces all members, and the other way round.
+ * @param {import('./filter.js').Filter} filter @param {import('./activity.js').Lane} lane
+ */
+export function withLane(filter, {kind, value}) {
+	const comm = commOf(value);
+	const added = term(kind, value);
+	if (filter.terms.some(one => isSame(one, added)))
+		return withoutTerms(filter, one => isSame(one, added));
+	return withTerm(withoutTerms(filter, one => one.kind === kind
+		&& (value === comm ? commOf(one.value) === comm : one.value === comm)), added);
 }
 
 /** @param {Float32Array} bins */
@@ -305,12 +319,14 @@ export class Strip {
 			const name = lane.count > 1 && lane.value === commOf(lane.value)
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
 			const amount = [...sampledOf(state, lane.weight).slice(-1), most(peaks[i])].filter(Boolean).join(', ');
-			return actingButton({class: `lane${lane.within ? ' within' : ''}`,
+			const made = actingButton({class: 'lane',
 				role: 'option', 'aria-selected': isChosen, tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
 				element('span', {class: 'who'}, [element('span', {}, [name.slice(0, -TAIL)]), name.slice(-TAIL)]),
 				plotOf([['all', rows[i].all], ['kept', rows[i].kept]], scales[lane.kind])],
-			() => this.navigator.toggleTerm(term(lane.kind, lane.value)));
+			() => this.navigator.show(withLane(state.filter, lane)));
+			made.style.setProperty('--within', String(lane.within));
+			return made;
 		}), ...activity.more ? [element('p', {role: 'presentation'}, [`and ${activity.more} more`])] : []);
 		if (at >= 0)
 			this.lanes.children[at]?.focus();

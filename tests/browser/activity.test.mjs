@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {binActivity, profileOf, randomOf, roundStep, term, timeTerm} from './viewer.mjs';
+import {binActivity, profileOf, randomOf, roundStep, term, timeTerm, withLane} from './viewer.mjs';
 
 const THREADS = ['t (1/1)', 't (1/2)', 'u (1/3)', 'v (4/4)'];
 const PROCESSES = ['p (1)', 'p (1)', 'p (1)', 'v (4)'];
@@ -161,9 +161,47 @@ test('many threads are listed by name, and not all of very many', () => {
 	const grouped = lanesOf(Array.from({length: 300}, (_, i) => `pool${i % 3} (1/${i})`));
 	assert.deepEqual(grouped.lanes.map(({value}) => value).sort(), ['pool0', 'pool1', 'pool2']);
 	assert.deepEqual(grouped.lanes.map(({count}) => count), [100, 100, 100]);
-	const many = lanesOf(Array.from({length: 300}, (_, i) => `n${i} (1/${i})`));
-	assert.equal(many.lanes.length, 200);
+	const many = lanesOf(Array.from({length: 500}, (_, i) => `n${i} (1/${i})`));
+	assert.equal(many.lanes.length, 400);
 	assert.equal(many.more, 100);
+});
+
+test('the members of a shared lane are listed when it or one of them is selected', () => {
+	const threads = Array.from({length: 300}, (_, i) => `pool${i % 3 && 1} (${i % 3}/${i})`);
+	const one = threads.map(() => 'p (1)');
+	const many = threads.map((_, i) => `q${i % 2} (${i})`);
+	for (const [processes, kind, value] of [[one, 'thread', 'pool0'], [one, 'thread', 'pool0 (0/3)'],
+		[many, 'process', 'q1'], [many, 'process', 'q1 (7)']]) {
+		const {raw, profile} = makeProfile(3, 2000, 1000, {threads, processes});
+		const {lanes, laneBins} = binActivity(profile, {filter: {times: 'cpu', terms: [term(kind, value)],
+			view: 'graph', of: ''}, bins: 9, laneBins: 9, heatUs: 0});
+		const names = kind === 'thread' ? threads : processes;
+		const shared = lanes.findIndex(lane => lane.value === value.split(' ')[0]);
+		const members = lanes.slice(shared + 1, shared + 1 + (kind === 'thread' ? 100 : 150));
+		assert.ok(members.every(one => one.within === 1 && one.kind === kind && one.count === 1));
+		assert.equal(new Set(members.map(one => one.value)).size, members.length);
+		assert.equal(members.reduce((sum, {weight}) => sum + weight, 0), lanes[shared].weight);
+		for (const one of members)
+			assert.equal(one.weight, raw.filter(({thread, stack}) => names[thread] === one.value
+				&& !stack.includes('[w]')).reduce((sum, {weight}) => sum + weight, 0));
+		const kept = lanes.map((_, i) => laneBins.subarray((2 * i + 1) * 9, (2 * i + 2) * 9).some(bin => bin > 0));
+		members.forEach((one, i) => assert.equal(kept[shared + 1 + i],
+			one.weight > 0 && (one.value === value || value === lanes[shared].value)));
+		assert.ok(kept[shared]);
+	}
+});
+
+test('a member of a shared lane replaces all members, and the other way round', () => {
+	const filter = terms => ({times: 'cpu', terms, view: 'graph', of: ''});
+	const lane = value => ({kind: 'thread', value});
+	const thread = value => term('thread', value);
+	const [p, focus] = [term('process', 'w'), term('focus', 'w')];
+	const chosen = (terms, value) => withLane(filter(terms), lane(value)).terms;
+	assert.deepEqual(chosen([p, thread('w')], 'w (1/2)'), [p, thread('w (1/2)')]);
+	assert.deepEqual(chosen([thread('w (1/2)')], 'w (1/3)'), [thread('w (1/2)'), thread('w (1/3)')]);
+	assert.deepEqual(chosen([thread('w (1/2)'), thread('v'), focus, thread('w (1/3)')], 'w'),
+		[thread('v'), focus, thread('w')]);
+	assert.deepEqual(chosen([thread('w (1/2)')], 'w (1/2)'), []);
 });
 
 test('nothing, one sample, threads without names', () => {

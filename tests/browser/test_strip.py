@@ -366,3 +366,12 @@ def test_many_threads_are_lanes_by_name(viewer, timed, tmp_path):
     assert fact(viewer, "total") == pytest.approx(802 / 3, abs=5)
     area = viewer.run("return document.querySelector('.lanes').getBoundingClientRect().height")
     assert area <= 900 * .3 + 1
+    # Its members are listed below it, and a single one can be chosen.
+    viewer.wait("document.querySelectorAll('.lane').length === 43")
+    viewer.keys("ArrowDown", "Enter")
+    viewer.wait("document.querySelectorAll('.lane[aria-selected=true]').length === 1")
+    assert len(chips(viewer)) == 1 and "/" in chips(viewer)[0]
+    assert fact(viewer, "total") == pytest.approx(802 / 120, abs=2)
+    viewer.keys("Enter")
+    viewer.wait("document.querySelectorAll('.lane').length === 3")
+    assert chips(viewer) == []

@@ -18,7 +18,7 @@ export * from '../../share/viewer/renumbered.js';
 export * from '../../share/viewer/sandwich.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';
-export {roundStep} from '../../share/viewer/strip.js';
+export {roundStep, withLane} from '../../share/viewer/strip.js';
 export * from '../../share/viewer/functions.js';
 export * from '../../share/viewer/text.js';
 export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, frameTotals, framesTo, isWithin,
