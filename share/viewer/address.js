@@ -75,7 +75,7 @@ const LONGEST_OF = 60;
  * is two numbers instead
  */
 const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse', 'recursion',
-	'inlined'];
+	'inlined', 'least'];
 /** Value in a link for kinds of terms that have no name. @type {Record<string, string>} */
 const DONE = {recursion: 'merged', inlined: 'folded'};
 
@@ -217,7 +217,7 @@ function longDigits(text) {
  * @returns {string[]} its part of a link: key and value
  */
 function formatTerm({kind, value, from, to}, isBrief) {
-	return [kind, kind === 'time' ? [from, to].map(us => Number.isFinite(us) ? us / 1e6 : '').join('-')
+	return [kind, kind === 'least' ? value : kind === 'time' ? [from, to].map(us => Number.isFinite(us) ? us / 1e6 : '').join('-')
 		: DONE[kind] || (isBrief ? longDigits(value) : encodeURIComponent(value))];
 }
 
@@ -441,7 +441,9 @@ export class Address {
 		const ofSamples = kind === 'thread' ? profile.threads : kind === 'process' ? profile.processes : null;
 		if (ofSamples || kind === 'time' ? !profile.sampleCount : kind === 'inlined' && !hasInlined)
 			return undefined;
-		if (kind === 'time' || DONE[kind])
+		if (kind === 'least' && !(Number(value) > 0 && Number(value) < 100))
+			return undefined;
+		if (kind === 'time' || kind === 'least' || DONE[kind])
 			return one;
 		const names = ofSamples || (NAMES_OF_MODULES.includes(kind) ? profile.modules
 			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame)));

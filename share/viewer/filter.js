@@ -20,8 +20,9 @@ import {formatSeconds} from './text.js';
  *   collapse   keep the outermost of consecutive frames of a module
  *   recursion  keep a function once on a stack
  *   inlined    remove inlined frames
+ *   least      do not show what has less than this percentage of all weight; it keeps all samples
  * @typedef {'time' | 'thread' | 'process' | 'focus' | 'module' | 'ignore' | 'hide' | 'hidemodule' |
- * 'collapse' | 'recursion' | 'inlined'} Kind
+ * 'collapse' | 'recursion' | 'inlined' | 'least'} Kind
  */
 
 /**
@@ -55,18 +56,36 @@ export const SIDES = /** @type {Side[]} */ (['', 'old', 'new']);
  */
 
 /** A filter has at most one term of each of these kinds. */
-const SINGLE = ['time', 'recursion', 'inlined'];
+const SINGLE = ['time', 'recursion', 'inlined', 'least'];
 
 /** @type {Record<Kind, string>} text before the name */
 const WORDS = {
 	time: '', thread: 'thread', process: 'process', focus: 'with', module: 'with module',
 	ignore: 'without stacks of', hide: 'hidden:', hidemodule: 'hidden:', collapse: 'collapsed:',
-	recursion: 'recursion merged', inlined: 'inlined folded',
+	recursion: 'recursion merged', inlined: 'inlined folded', least: 'hidden: below',
 };
 
 /** @param {Kind} kind @param {string} [value] @returns {Term} */
 export function term(kind, value = '') {
 	return {kind, value, from: 0, to: 0};
+}
+
+/** Returns the weight below which nothing is shown. @param {Filter} filter @param {number} all */
+export function leastOf({terms}, all) {
+	return Number(terms.find(({kind}) => kind === 'least')?.value || 0) / 100 * all;
+}
+
+/** Percentages that a key offers, one after the other. */
+const LEAST = [0.1, 0.5, 1, 2, 5];
+
+/**
+ * Returns the filter that hides what is below the next larger percentage, or nothing after the
+ * largest one. @param {Filter} filter @returns {Filter}
+ */
+export function withNextLeast(filter) {
+	const now = leastOf(filter, 100);
+	const next = LEAST.find(one => one > now);
+	return next ? withTerm(filter, term('least', String(next))) : withoutTerms(filter, ({kind}) => kind === 'least');
 }
 
 /** @param {number} from @param {number} to microseconds @param {string} [value] @returns {Term} */
@@ -112,7 +131,7 @@ export function timeText({from, to}) {
 
 /** @param {Term} one */
 export function termText(one) {
-	const value = one.kind !== 'time' ? one.value
+	const value = one.kind === 'least' ? `${one.value}\u202f%` : one.kind !== 'time' ? one.value
 		: one.value ? `${one.value}, ${timeText(one)}` : timeText(one);
 	return [WORDS[one.kind], value].filter(Boolean).join(' ');
 }

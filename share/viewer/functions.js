@@ -7,6 +7,7 @@
 // compiler decides this call by call, and it does not matter for the function's cost.
 
 import {INLINED, functionsOf} from './aggregate.js';
+import {leastOf} from './filter.js';
 import {originOf, weightCells} from './text.js';
 import {frameTotals} from './tree.js';
 
@@ -68,7 +69,8 @@ export function functionsShown(state, {matches}) {
 	const isText = risesFirst(/** @type {By} */ (by));
 	const weight = by === 'self' ? self : total;
 	const texts = isText ? Array.from(frame, one => by === 'name' ? state.profile.name(one) : originIn(state, one)) : [];
-	return Uint32Array.from(frame.keys()).filter(i => !matches || matches[frame[i]] === 1).sort((a, b) =>
+	return Uint32Array.from(frame.keys()).filter(i => total[i] >= leastOf(state.filter, state.upright.total[0])
+		&& (!matches || matches[frame[i]] === 1)).sort((a, b) =>
 		sign * (isText ? Number(texts[a] > texts[b]) - Number(texts[a] < texts[b]) : weight[a] - weight[b])
 			|| total[b] - total[a] || a - b);
 }

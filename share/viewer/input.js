@@ -67,6 +67,7 @@ export const KEYS = [
 	['p', 'print the rows in sight; Ctrl+P prints all of them', 'print'],
 	['x', 'what can be done with a box; also right-click, Shift+F10', 'menu'],
 	['r', 'merge recursion, or not', 'recursion'],
+	['%', 'hide what is below 0.1, 0.5, 1, 2 or 5 % of all, or nothing', 'least'],
 	['c C T', 'copy the name, the stack, all below as text', 'copyName copyStack copyTree'],
 	['S', 'save as folded stacks, pprof, SVG, PNG', 'save'],
 	['v e u', 'compare with another picture, or leave that; exchange old and new; widths: both, old, new',

@@ -127,7 +127,7 @@ export function visibleBoxes(tree, view, boxes) {
 		const left = (tree.from[i] - view.from) * scale;
 		const right = left + tree.total[i] * scale;
 		let next = NONE;
-		if (right > 0 && left < width && tree.total[i] > 0) {
+		if (right > 0 && left < width && tree.total[i] > 0 && tree.total[i] >= tree.least) {
 			if (right - left < narrowest) {
 				if (row >= firstRow && row <= lastRow)
 					runs.extend(row, i, left, right,

@@ -8,7 +8,7 @@ import {Calls} from './calls.js';
 import {comparisons} from './compare.js';
 import {TIMES, readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
-import {VIEWS, term, timeTerm} from './filter.js';
+import {VIEWS, term, timeTerm, withNextLeast} from './filter.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {legendIn} from './legend.js';
 import {Matcher} from './matcher.js';
@@ -234,6 +234,7 @@ async function start(svg, profile, background) {
 			viewer.recolor();
 			address.keep();
 		},
+		least: () => navigator.show(withNextLeast(state.filter)),
 		recursion: () => navigator.toggleTerm(term('recursion')),
 		fold: () => state.hasInlined ? navigator.toggleTerm(term('inlined'))
 			: say('Nothing in here was inlined'),

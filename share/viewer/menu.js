@@ -104,6 +104,10 @@ export function linesFor(navigator, node, actions) {
 		/** @type {string} */ off) => ({
 		text: filter.terms.some(one => one.kind === kind) ? off : on,
 		act: () => navigator.toggleTerm(term(kind))});
+	// Two digits, rounded down, so that the box itself stays.
+	const percent = 100 * tree.total[node] / tree.total[0];
+	const unit = 10 ** Math.floor(Math.log10(percent) - 1);
+	const shareBelow = String(Number((Math.floor(percent / unit + 1e-9) * unit).toPrecision(2)));
 	return [
 		...node > 0 ? [page.scroller.hidden ? {text: 'Show in the graph', act: actions.graph}
 			: {text: 'Zoom in', act: actions.zoom},
@@ -116,6 +120,7 @@ export function linesFor(navigator, node, actions) {
 			add(`Hide ${brief(module)}`, 'hidemodule', module),
 			add(`Collapse ${brief(module)}`, 'collapse', module)] : [],
 		null,
+		...percent < 50 ? [add(`Hide what is below ${shareBelow}\u202f%`, 'least', shareBelow)] : [],
 		toggle('recursion', 'Merge recursion', 'Recursion as it was'),
 		...state.hasInlined ? [toggle('inlined', 'Fold inlined functions', 'Inlined functions as boxes')]
 			: [],

@@ -12,7 +12,7 @@
 
 import {element} from './page.js';
 import {amountsOf, nodeName, placeOf, sharesOf} from './text.js';
-import {firstChild, NONE, pathTo} from './tree.js';
+import {childrenOf, pathTo} from './tree.js';
 
 /**
  * Maximum number of items: a box and its nearest ancestors. Each item states its level, so outer
@@ -35,7 +35,7 @@ function itemOf(state, node, isCurrent) {
 		'aria-posinset': index + 1,
 		'aria-setsize': count,
 		'aria-selected': isCurrent,
-		...firstChild(tree, node) === NONE && (node || tree.callees === NONE) ? {} : {'aria-expanded': 'true'},
+		...childrenOf(tree, node).length || childrenOf(tree, node, true).length ? {'aria-expanded': 'true'} : {},
 	}, [words.join(', ').replace(/\u202f/g, ' ')]);
 }
 

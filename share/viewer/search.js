@@ -88,10 +88,11 @@ export function matchesIn(tree, marks, most) {
 	let visits = 100 * most;
 	let rest = tree.callees;
 	for (let i = 0; i !== NONE && found.length < most && visits > 0; visits--) {
-		if (i > 0 && marks.frames[tree.frame[i]])
+		const isShown = tree.total[i] >= tree.least;
+		if (i > 0 && isShown && marks.frames[tree.frame[i]])
 			found.push(i);
 		// An inverted tree is built on demand, so expand only nodes with matches below them.
-		let next = i === 0 || tree.hasMatch(i, marks) ? firstChild(tree, i) : NONE;
+		let next = i === 0 || isShown && tree.hasMatch(i, marks) ? firstChild(tree, i) : NONE;
 		if (next === NONE)
 			next = nodeAfter(tree, i);
 		if (next === NONE) {

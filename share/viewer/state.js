@@ -6,7 +6,7 @@
 
 import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
 import {TIMES} from './decode.js';
-import {timeText} from './filter.js';
+import {leastOf, timeText} from './filter.js';
 import {FIRST_SORT} from './functions.js';
 import {invertTree} from './invert.js';
 import {sandwichOf} from './sandwich.js';
@@ -111,7 +111,7 @@ export class State {
 		const {part} = this;
 		if (this.isSandwich || this.tree.chart)
 			return this.filter.of || 'thread';
-		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected'
+		return part ? part.value || timeText(part) : this.filter.terms.some(({kind}) => kind !== 'least') ? 'selected'
 			: this.profile.sides ? this.filter.side || 'both' : 'all';
 	}
 
@@ -148,6 +148,23 @@ export class State {
 		this.inverted = null;
 		this.base = this.upright;
 		this.tree = this.other || this.base;
+		this.hideSmall();
+	}
+
+	/** Hide the nodes of the shown tree that have less weight than the filter asks for. */
+	hideSmall() {
+		const {tree} = this;
+		const least = leastOf(this.filter, tree.total[0]);
+		if (tree === this.inverted || this.isSandwich) {
+			tree.least = least;
+		} else if (least) {
+			let rows = 0;
+			for (let node = 0; node < tree.nodes; node++)
+				if (tree.total[node] >= least)
+					rows = Math.max(rows, tree.depth[node] + 1);
+			// The base keeps its rows, because its inverted tree may need them.
+			this.tree = {...tree, least, rows};
+		}
 	}
 
 	/** Show the stacks that a filter keeps. @param {Filter} filter @param {Answer} answer */
@@ -168,6 +185,7 @@ export class State {
 			this.inverted = null;
 		}
 		this.tree = this.other || this.inverted || this.base;
+		this.hideSmall();
 		this.zoomed = 0;
 		this.free = false;
 		for (const listener of this.listeners)

@@ -24,6 +24,7 @@
  * @property {number} callees in a sandwich the first callee of node 0, else NONE; callers are
  * children of node 0
  * @property {number} callers in a sandwich the lowest number of a caller, else Infinity
+ * @property {number} least nodes with less weight are hidden
  * @property {(node: number) => void} expand find a node's children; may replace the arrays
  * @property {(node: number, marks: Uint8Array) => number} markedWeight weight of a node's stacks
  * that end at a marked node of the base
@@ -91,7 +92,7 @@ export function layOut({frame, self, parent}) {
 }
 
 /** Members of a tree that is not a sandwich, in addition to its columns. */
-export const ONE_WAY = {rootRow: 0, callees: NONE, callers: Infinity};
+export const ONE_WAY = {rootRow: 0, callees: NONE, callers: Infinity, least: 0};
 
 /** @param {Tree} tree @param {number} node */
 export function rowOf({depth, rootRow, callers}, node) {
@@ -190,6 +191,7 @@ export function firstChild(tree, node) {
 }
 
 /**
+ * Returns the children that are not hidden.
  * @param {Tree} tree @param {number} node
  * @param {boolean} [below] list the callees of a sandwich's node 0
  * @returns {number[]}
@@ -198,7 +200,8 @@ export function childrenOf(tree, node, below = false) {
 	const children = [];
 	const isOther = below && node === 0 && tree.callers < Infinity;
 	for (let i = isOther ? tree.callees : firstChild(tree, node); i !== NONE; i = tree.sibling[i])
-		children.push(i);
+		if (tree.total[i] >= tree.least)
+			children.push(i);
 	return children;
 }
 
@@ -303,7 +306,7 @@ export function nodeCovering(tree, from, to, depth = Infinity, below = false) {
 }
 
 /**
- * Returns the node in a row that covers a weight, or -1.
+ * Returns the node in a row that covers a weight, or -1 if there is none or it is hidden.
  * @param {Tree} tree @param {number} row @param {number} weight
  */
 export function nodeAt(tree, row, weight) {
@@ -311,7 +314,7 @@ export function nodeAt(tree, row, weight) {
 		return -1;
 	const node = nodeCovering(tree, weight, weight, Math.abs(row - tree.rootRow),
 		tree.callees !== NONE && row > tree.rootRow);
-	return rowOf(tree, node) === row ? node : -1;
+	return rowOf(tree, node) === row && tree.total[node] >= tree.least ? node : -1;
 }
 
 /**

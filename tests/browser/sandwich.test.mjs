@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {BoxList, NONE, calleesOf, childrenOf, follow, followWay, framesTo, functionsShown, invertTree,
-	markStacks, matchesIn, nodeAt, pathTo, randomStacks, sandwichOf, treeOf,
+	markStacks, matchesIn, nodeAt, pathTo, randomStacks, sandwichOf, term, treeOf,
 	visibleBoxes, wayOf, weighFunctions} from './viewer.mjs';
 
 const NAMES = 'abcdefg';
@@ -196,9 +196,9 @@ test('the table has each function once, and each stack once in its total', () =>
 test('rows are in the order asked for, and only those that are', () => {
 	const functions = {frame: Uint32Array.of(4, 5, 6, 7), self: Float64Array.of(1, 9, 9, 0),
 		total: Float64Array.of(20, 9, 10, 20)};
-	const order = (by, rises, isKept = () => true) =>
+	const order = (by, rises, isKept = () => true, terms = []) =>
 		[...functionsShown({functions, sort: `${by}-${rises ? 'rising' : 'falling'}`,
-			profile: {name: frame => 'dbca'[frame - 4]}},
+			profile: {name: frame => 'dbca'[frame - 4]}, filter: {terms}, upright: {total: [100]}},
 		{matches: Uint8Array.from({length: 8}, (_, frame) => isKept(frame - 4) ? 1 : 0)})];
 	assert.deepEqual(order('self', false), [2, 1, 0, 3]);
 	assert.deepEqual(order('self', true), [3, 0, 2, 1]);
@@ -206,6 +206,7 @@ test('rows are in the order asked for, and only those that are', () => {
 	assert.deepEqual(order('name', true), [3, 1, 2, 0]);
 	assert.deepEqual(order('name', false, i => i !== 2), [0, 1, 3]);
 	assert.deepEqual(order('name', true, () => false), []);
+	assert.deepEqual(order('total', false, () => true, [term('least', '10')]), [0, 3, 2]);
 });
 
 test('a plain inversion is as it was', () => {

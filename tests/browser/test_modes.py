@@ -223,3 +223,49 @@ def test_many_breadcrumbs_end_in_sight(viewer, tmp_path):
     assert bar["left"] <= last["left"] and last["right"] <= bar["right"] + 1
     assert viewer.run("return document.querySelectorAll('.crumb').length") <= 40
     assert viewer.run("return document.querySelectorAll('.crumb')[1].textContent") == "…"
+
+
+SEEN = "return [...new Set(flamerun.boxes.map(one => one.name))].sort()"
+
+
+def test_what_is_small_is_hidden(viewer, known, reopen):
+    """All views leave it out; what is shown keeps its weight."""
+    before = shares(viewer)
+    box(viewer, "write_out")
+    reopen("#least=15")
+    assert text(viewer, ".chip") == "hidden: below 15 %"
+    assert viewer.run(SEEN) == ["Compile", "all: 1,000 samples", "emit", "main", "parse", "read_token",
+                                "strcmp", "write_out"]
+    after = shares(viewer)
+    assert after.pop((4, "strcmp")) == pytest.approx(.3)  # the other one is hidden
+    assert all(before[place] == share >= .15 for place, share in after.items())
+    press(viewer, "b")
+    assert viewer.run(SEEN) == ["Compile", "all: 1,000 samples", "emit", "main", "strcmp", "write_out"]
+    press(viewer, "t")
+    viewer.wait("document.querySelectorAll('.rows .row').length === 7")
+    press(viewer, "y")
+    viewer.wait("document.querySelector('[role=treegrid] .row[aria-level]')")
+    press(viewer, "Escape", "/", *"strcmp")
+    assert text(viewer, ".count") == "1"
+    push(viewer, ".chip")
+    viewer.wait("!document.querySelector('.chip')")
+    assert text(viewer, ".count") == "1" and fact(viewer, "bottomUp")
+
+
+def test_a_key_and_the_menu_hide_what_is_small(viewer):
+    for percent in "0.1", "0.5", "1", "2", "5":
+        press(viewer, "%")
+        viewer.wait(f"location.hash === '#least={percent}'")
+    press(viewer, "%")
+    viewer.wait("location.hash === ''")
+    press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight", "x")
+    viewer.run("[...document.querySelectorAll('.menu button')].find("
+               "one => one.innerText.replace('\u202f', ' ') === 'Hide what is below 30 %').click()")
+    viewer.wait("location.hash === '#least=30'")
+    assert "parse" in viewer.run(SEEN) and "write_out" not in viewer.run(SEEN)
+
+
+def test_a_percentage_that_is_none_is_told(reopen, viewer):
+    reopen("#least=most")
+    assert viewer.run("return document.querySelector('.chip')") is None
+    assert "most" in text(viewer, ".toast")

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {NONE, BoxList, buildTree, childrenOf, follow, frameTotals, invertTree, isWithin, nodeAt,
-	nodeCovering, nodesWeighing, nodesWithout, pathTo, waitingNodes, randomStacks, snapLeft, snapWidth,
-	timeText, treeOf, visibleBoxes, widestChild} from './viewer.mjs';
+import {NONE, BoxList, buildTree, childrenOf, follow, frameTotals, invertTree, isWithin, markStacks, matchesIn, nodeAt,
+	nodeCovering, nodesWeighing, nodesWithout, pathTo, waitingNodes, randomStacks, snapLeft,
+	snapWidth, term, timeText, treeOf, visibleBoxes, widestChild, withNextLeast} from './viewer.mjs';
 
 const STACKS = {
 	'main;parse;read;cmp': 100, 'main;parse;read': 100, 'main;parse;find': 100,
@@ -243,4 +243,44 @@ test('weights are told by groups, in either order', () => {
 	const part = new Float64Array(3);
 	tree.addWeights(follow(tree, [frames.indexOf('a')]), groups, part);
 	assert.deepEqual([...part], [0, 1, 2]);
+});
+
+test('what has less than a percentage is hidden: boxes, children and matches', () => {
+	const {tree, frames} = treeOf(STACKS);
+	const matches = Uint8Array.from([...frames, ''], name => name === 'cmp' ? 1 : 0);
+	for (const made of [tree, invertTree(tree)])
+		for (const percent of [0, 10, 15, 31]) {
+			const one = made === tree ? {...tree} : invertTree(tree);
+			const shown = new Set();
+			one.least = 0;
+			const visit = node => {
+				if (one.total[node] >= percent / 100 * one.total[0]) {
+					shown.add(node);
+					childrenOf(one, node).forEach(visit);
+				}
+			};
+			visit(0);
+			one.least = percent / 100 * one.total[0];
+			for (const node of shown)
+				assert.deepEqual(childrenOf(one, node).filter(child => !shown.has(child)), []);
+			const boxes = new BoxList();
+			visibleBoxes(one, {from: 0, to: one.total[0], width: 1e4, narrowest: 0, firstRow: 0, lastRow: one.rows}, boxes);
+			assert.deepEqual(new Set(boxes.node.subarray(0, boxes.count)), shown);
+			const found = matchesIn(one, markStacks(tree, matches), 99);
+			assert.deepEqual(new Set(found), new Set([...shown].filter(node => node && matches[one.frame[node]])));
+			for (let node = 0; node < one.nodes; node++)
+				assert.equal(nodeAt(one, one.depth[node], one.from[node] + one.total[node] / 2),
+					shown.has(node) ? node : -1);
+		}
+});
+
+test('a key hides what is below larger and larger percentages, then nothing', () => {
+	let filter = {times: 'cpu', terms: [term('focus', 'a')], view: 'graph', of: ''};
+	const seen = [];
+	for (let i = 0; i < 7; i++) {
+		filter = withNextLeast(filter);
+		seen.push(filter.terms.slice(1).map(({kind, value}) => kind + value).join());
+	}
+	assert.deepEqual(seen, ['least0.1', 'least0.5', 'least1', 'least2', 'least5', '', 'least0.1']);
+	assert.equal(withNextLeast({...filter, terms: [term('least', '1.7')]}).terms[0].value, '2');
 });
