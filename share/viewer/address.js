@@ -328,7 +328,7 @@ export class Address {
 			terms: filter.terms.filter(one => stretch < 0 || one !== part),
 			view: filter.view === 'graph' ? '' : filter.view,
 			of: filter.of,
-			sort: state.functions && state.sort !== FIRST_SORT ? state.sort : '',
+			sort: state.functions && !profile.sides && state.sort !== FIRST_SORT ? state.sort : '',
 			way: wayOf([...isCallee(tree, state.zoomed) ? [''] : [],
 				...pathTo(tree, state.zoomed).map(node => nodeName(state, node))]),
 			span: state.free ? {from: span.from / total, to: span.to / total}

@@ -425,8 +425,28 @@ export function aggregate(profile, filter) {
 	return {every, shown, of,
 		other: view === 'sandwich'
 			? calleesOf(shown, framesOf(profile, term('focus', of)), profile.reversed) : null,
-		functions: view === 'table' ? weighFunctions(profile, shown) : null,
+		functions: view === 'table' ? functionsOfSides(profile, filter, weighFunctions(profile, shown)) : null,
 		...view === 'time' ? threadInTime(profile, filter) : null};
+}
+
+/**
+ * In a comparison, also weigh the functions in each version, without what made all of them slower or
+ * faster, as the texts about changes do.
+ * @param {Profile} profile @param {Filter} filter @param {import('./functions.js').Functions} functions
+ * @returns {import('./functions.js').Functions}
+ */
+function functionsOfSides(profile, filter, functions) {
+	const {sides, scales = [1, 1]} = profile;
+	if (!sides)
+		return functions;
+	const [old, late] = SIDES.slice(1).map((side, i) => {
+		const of = weighFunctions(profile, layOut(nodesOf(profile, {...filter, side}).wanted));
+		const places = new Map(Array.from(of.frame, (one, row) => [one, row]));
+		return [of.self, of.total].map(weights => Float64Array.from(functions.frame, one =>
+			(weights[places.get(one) ?? -1] || 0) / scales[i]));
+	});
+	return {...functions, old: old[1], late: late[1], change: late[1].map((one, i) => one - old[1][i]),
+		selfChange: late[0].map((one, i) => one - old[0][i])};
 }
 
 /**

@@ -225,6 +225,7 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
  * palette
  * @property {Float64Array[]} [sides] of a comparison: weights by node of the old and of the new
  * version, whose sum is the tree's
+ * @property {number[]} [scales] of a comparison: by version, how much slower all functions were
  */
 
 /** @typedef {{us: number, text: string}} Mark us: microseconds since the start of the run */

@@ -8,11 +8,16 @@
 
 import {INLINED, functionsOf} from './aggregate.js';
 import {leastOf} from './filter.js';
-import {originOf, weightCells} from './text.js';
+import {partText} from './shifts.js';
+import {amountsOf, originOf, weightCells} from './text.js';
 import {frameTotals} from './tree.js';
 
 /** @typedef {import('./state.js').State} State */
-/** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by row */
+/**
+ * By row; in a comparison, also the total of each version and the changes.
+ * @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array, old?: Float64Array,
+ * late?: Float64Array, change?: Float64Array, selfChange?: Float64Array}} Functions
+ */
 
 /**
  * Returns a node's self weight, which excludes its callees. In a tree merged from the leaf, only
@@ -40,17 +45,36 @@ export function weighFunctions(profile, tree) {
 		total: Float64Array.from(there, one => totals[one])};
 }
 
-/** @typedef {'name' | 'module' | 'self' | 'total'} By column by which rows are sorted */
+/**
+ * @typedef {'name' | 'module' | 'self' | 'total' | 'old' | 'late' | 'change' | 'selfChange'} By column
+ * by which rows are sorted
+ */
+/** @typedef {[string, By, string]} Column title, order, CSS class */
 
-export const BY = /** @type {By[]} */ (['name', 'module', 'self', 'total']);
-export const COLUMNS = /** @type {[string, By, string][]} */ ([
-	['Function', 'name', ''], ['Module', 'module', 'module'],
-	['Self', 'self', 'amount'], ['Self %', 'self', 'share'], ['Total', 'total', 'amount'],
-	['Total %', 'total', 'share']]);
+const NAMES = /** @type {Column[]} */ ([['Function', 'name', ''], ['Module', 'module', 'module']]);
+const COLUMNS = /** @type {Column[]} */ ([...NAMES, ['Self', 'self', 'amount'], ['Self %', 'self', 'share'],
+	['Total', 'total', 'amount'], ['Total %', 'total', 'share']]);
+const COMPARED = /** @type {Column[]} */ ([...NAMES, ['Own change', 'selfChange', 'own'], ['Old', 'old', 'version'],
+	['New', 'late', 'version'], ['Change', 'change', 'amount']]);
+
+/** Returns the columns of the table; those of a comparison are others. @param {State} state */
+export function columnsOf({functions}) {
+	return functions?.change ? COMPARED : COLUMNS;
+}
 
 /** The columns and directions of sorting, as links contain them. */
-export const SORTS = BY.flatMap(by => [`${by}-falling`, `${by}-rising`]);
+export const SORTS = COLUMNS.flatMap(([, by]) => [`${by}-falling`, `${by}-rising`]);
 export const FIRST_SORT = 'self-falling';
+
+/**
+ * Returns the column by which the table is sorted, and the direction. A comparison is first sorted
+ * by change, what became slower most at the top. @param {State} state @returns {[By, string]}
+ */
+export function sortOf(state) {
+	const sort = /** @type {[By, string]} */ (state.sort.split('-'));
+	return columnsOf(state).some(([, by]) => by === sort[0]) ? sort
+		: [state.functions?.change ? 'change' : 'self', 'falling'];
+}
 
 /** Does the first click on a column sort in rising order? @param {By} by */
 export function risesFirst(by) {
@@ -63,11 +87,12 @@ export function risesFirst(by) {
  * @param {State} state @param {import('./search.js').Finder} finder
  */
 export function functionsShown(state, {matches}) {
-	const {frame, self, total} = /** @type {Functions} */ (state.functions);
-	const [by, way] = state.sort.split('-');
+	const functions = /** @type {Functions} */ (state.functions);
+	const {frame, total} = functions;
+	const [by, way] = sortOf(state);
 	const sign = way === 'rising' ? 1 : -1;
-	const isText = risesFirst(/** @type {By} */ (by));
-	const weight = by === 'self' ? self : total;
+	const isText = risesFirst(by);
+	const weight = by === 'name' || by === 'module' ? total : /** @type {Float64Array} */ (functions[by]);
 	const texts = isText ? Array.from(frame, one => by === 'name' ? state.profile.name(one) : originIn(state, one)) : [];
 	return Uint32Array.from(frame.keys()).filter(i => total[i] >= leastOf(state.filter, state.upright.total[0])
 		&& (!matches || matches[frame[i]] === 1)).sort((a, b) =>
@@ -75,12 +100,23 @@ export function functionsShown(state, {matches}) {
 			|| total[b] - total[a] || a - b);
 }
 
+/** Returns a difference of weights, as "+1.50 s". @param {State} state @param {number} change */
+function changed(state, change) {
+	const [text, none] = [Math.abs(change), 0].map(weight => amountsOf(state, weight).slice(-1)[0]);
+	return `${text === none ? '' : change > 0 ? '+' : '-'}${text}`;
+}
+
 /**
  * Returns the cells of a function's row. A cell is a list of texts.
  * @param {State} state @param {number} i number of the function
  */
 export function cellsOf(state, i) {
-	const {frame, self, total} = /** @type {Functions} */ (state.functions);
+	const {frame, self, total, old, late, change, selfChange} = /** @type {Functions} */ (state.functions);
+	if (old && late && change && selfChange)
+		return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])],
+			[changed(state, selfChange[i])], ...[old[i], late[i]].map(weight => amountsOf(state, weight).slice(-1)),
+			[old[i] > 0 && late[i] > 0 ? partText(change[i] / old[i]) : old[i] > 0 ? 'gone' : 'new',
+				changed(state, change[i])]];
 	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])],
 		...weightCells(state, [self[i], total[i]], state.upright.total[0])];
 }

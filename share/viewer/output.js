@@ -5,7 +5,7 @@
 
 import {DASHES, DASH_ALPHA, Painter} from './draw.js';
 import {termText} from './filter.js';
-import {COLUMNS, cellsOf, functionsShown} from './functions.js';
+import {cellsOf, columnsOf, functionsShown} from './functions.js';
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
 import {textTree} from './save.js';
@@ -65,7 +65,7 @@ function printTable(viewer) {
 	const shown = rows.subarray(0, TABLE_ROWS);
 	const {group, top} = printHead(viewer,
 		shown.length < rows.length ? `Rows 1 to ${shown.length} of ${rows.length}` : '');
-	[COLUMNS.map(([title]) => [title]), ...Array.from(shown, i => cellsOf(state, i))].forEach((cells, row) =>
+	[columnsOf(state).map(([title]) => [title]), ...Array.from(shown, i => cellsOf(state, i))].forEach((cells, row) =>
 		cells.forEach((texts, column) => {
 			const content = column in TABLE_ROOM ? labels.fit(texts[0], TABLE_ROOM[column]) : texts.join(' ');
 			group.append(text(content, MARGIN + TABLE_X[column], top + 12 + TABLE_ROW_PX * row, {

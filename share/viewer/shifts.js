@@ -420,6 +420,7 @@ export function findChanges(tree, weights, frames, grains, unit, hasWaits) {
 		return {verdict, text: one ? changeText(one, unit) : ''};
 	});
 	return {
+		scales,
 		verdicts: told.map(one => one.verdict),
 		texts: told.map(one => one.text),
 		common: known && Math.expm1(factors[1] - factors[0]),

@@ -3,7 +3,7 @@
 // The table of the functions that are shown, with their self weights and totals. It is also the
 // view for users of screen readers.
 
-import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
+import {cellsOf, columnsOf, functionsShown, risesFirst, sortOf} from './functions.js';
 import {actingButton, element, isTouched} from './page.js';
 import {Rows} from './rows.js';
 import {describeAs, fact} from './selection.js';
@@ -43,11 +43,11 @@ export class Table extends Rows {
 	}
 
 	get by() {
-		return /** @type {By} */ (this.state.sort.split('-')[0]);
+		return sortOf(this.state)[0];
 	}
 
 	get rises() {
-		return this.state.sort.endsWith('-rising');
+		return sortOf(this.state)[1] === 'rising';
 	}
 
 	/** Is a function chosen, and does it have a row? */
@@ -75,12 +75,14 @@ export class Table extends Rows {
 	}
 
 	orderText() {
-		return `sorted by ${this.state.sort.replace('-', ', ').replace('name', 'function')}`;
+		const [title] = columnsOf(this.state).find(([, by]) => by === this.by) || [''];
+		return `sorted by ${title.toLowerCase()}, ${this.rises ? 'rising' : 'falling'}`;
 	}
 
 	/** Returns the next column to sort by. @param {1 | -1} step */
 	columnBeside(step) {
-		return BY[(BY.indexOf(this.by) + BY.length + step) % BY.length];
+		const columns = [...new Set(columnsOf(this.state).map(([, by]) => by))];
+		return columns[(columns.indexOf(this.by) + columns.length + step) % columns.length];
 	}
 
 	/** Sort by a column; reverse the order if it is sorted already. @param {By} by */
@@ -111,13 +113,14 @@ export class Table extends Rows {
 		const {state} = this;
 		const frame = /** @type {Functions} */ (this.of).frame[this.rows[row]];
 		return this.rowElement(row, frame === state.chosen, state.profile.frameColor[frame],
-			cellsOf(state, this.rows[row]), COLUMNS.map(([, , kind]) => kind));
+			cellsOf(state, this.rows[row]), columnsOf(state).map(([, , kind]) => kind));
 	}
 
 	writeHead() {
 		const focused = [...this.head.querySelectorAll('button')].indexOf(
 			/** @type {any} */ (document.activeElement));
-		this.head.replaceChildren(...COLUMNS.map(([text, by, kind]) => {
+		this.grid.classList.toggle('versions', Boolean(this.of?.change));
+		this.head.replaceChildren(...columnsOf(this.state).map(([text, by, kind]) => {
 			const isSorted = by === this.by && kind !== 'share';
 			return element('span', {role: 'columnheader', class: kind,
 				...isSorted ? {'aria-sort': this.rises ? 'ascending' : 'descending'} : {}},
@@ -133,8 +136,12 @@ export class Table extends Rows {
 			page.details.replaceChildren(element('div', {class: 'hint'}, [isTouched() ? TOUCH_HINT : HINT]));
 			return;
 		}
-		const [[name], [origin], self, selfShare, total, totalShare] = cellsOf(state, i);
-		page.details.replaceChildren(...describeAs(name, origin,
-			[fact('Self', ...self, ...selfShare), fact('Total', ...total, ...totalShare)]));
+		const [[name], [origin], ...cells] = cellsOf(state, i);
+		const [self, selfShare, total, totalShare] = cells;
+		const text = state.profile.texts[this.of.frame[i]];
+		page.details.replaceChildren(...describeAs(name, origin, this.of.change
+			? [...cells.map((cell, column) => fact(columnsOf(state)[column + 2][0], ...cell)),
+				...text ? [fact('Tested', text)] : []]
+			: [fact('Self', ...self, ...selfShare), fact('Total', ...total, ...totalShare)]));
 	}
 }

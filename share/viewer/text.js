@@ -65,7 +65,7 @@ function cpuTime({profile}, weight) {
 /** @param {State} state @param {number} weight */
 export function counted({profile}, weight) {
 	const name = profile.countName;
-	return `${formatCount(weight)} ${weight === 1 ? name.replace(/([^s])s$/, '$1') : name}`;
+	return `${formatCount(weight)} ${Math.round(weight) === 1 ? name.replace(/([^s])s$/, '$1') : name}`;
 }
 
 /**

@@ -305,7 +305,7 @@ def test_other_views_of_a_comparison(compared):
     assert shares(compared)[1, "x"] == pytest.approx(9000 / 38612)
     press(compared, "b", "t")
     compared.wait("document.querySelector('.rows .row')")
-    assert text(compared, ".rows .row").split("\n")[0].startswith("same")
+    assert text(compared, ".rows .row").split("\n")[0].startswith("a")
     press(compared, "u")
     compared.wait("document.querySelector('.rows').textContent.includes('5,000')")
     press(compared, "g")
@@ -534,3 +534,51 @@ def test_axe_finds_nothing(viewer, pair, state):
         [violations.map(one => [one.id, one.nodes.map(node => node.failureSummary)]),
          passes.length])""")
     assert violations == [] and passes > 15
+
+
+# ---- the table -------------------------------------------------------------------------------------
+
+def cells(viewer):
+    """{function: its cells [own change, old, new, change]}, in order"""
+    return viewer.run("""return [...document.querySelectorAll('.rows .row')].map(row =>
+        [...row.children].map(cell => cell.textContent.replace(/\u202f/g, ' ')))""")
+
+
+def test_the_table_is_sorted_by_difference(compared):
+    press(compared, "t")
+    compared.wait("document.querySelectorAll('.rows .row').length > 20")
+    heads = "return [...document.querySelectorAll('.table-head button')].map(one => one.textContent)"
+    assert compared.run(heads)[:6] == ["Function", "Module", "Own change", "Old", "New", "Change \u2193"]
+    found = cells(compared)
+    assert [row[0] for row in found[:2]] == ["a", "x"]
+    assert [row[0] for row in found[-2:]] == ["b", "y"]
+    by_name = {row[0]: row[2:] for row in found}
+    assert by_name["a"] == ["0 samples", "3,000 samples", "6,000 samples", "+100 % +3,000 samples"]
+    assert by_name["x"] == ["+3,000 samples", "3,000 samples", "6,000 samples", "+100 % +3,000 samples"]
+    assert by_name["y"][3] == "-60.0 % -1,800 samples" and by_name["y"][0] == "-1,800 samples"
+    assert by_name["gone"][1:] == ["500 samples", "0 samples", "gone -500 samples"]
+    assert by_name["fresh"][1:] == ["0 samples", "500 samples", "new +500 samples"]
+    assert by_name["z"] == ["0 samples", "3,000 samples", "3,000 samples", "+0.0 % 0 samples"]
+    push(compared, ".table-head [aria-sort] button")
+    assert [row[0] for row in cells(compared)[:2]] == ["b", "y"]
+    assert compared.run("return document.querySelector('.spoken').textContent") \
+        == "sorted by change, rising"
+    press(compared, "Home", "ArrowRight")
+    assert compared.run(heads)[0].startswith("Function")
+    assert "a run, -60.0 %" in text(compared, ".details")
+    press(compared, "v")
+    compared.wait("document.querySelector('.compared').hidden")
+    press(compared, "t")
+    compared.wait("document.querySelectorAll('.table-head button').length === 6")
+    assert compared.run(heads)[2] == "Self"
+
+
+def test_the_table_leaves_out_what_slowed_all_functions(viewer, tmp_path):
+    """Old and new are those of the texts about changes: without the machine's part."""
+    stacks = {f"f{i};g{i}": 2000 + i for i in range(12)}
+    slower = {stack: 2 * weight for stack, weight in stacks.items()} | {"f0;g0": 8000}
+    compare(viewer, render(folded(stacks), tmp_path / "old.svg"), render(folded(slower), tmp_path / "new.svg"))
+    press(viewer, "t")
+    viewer.wait("document.querySelectorAll('.rows .row').length > 20")
+    found = {row[0]: row[2:] for row in cells(viewer)}
+    assert found["g5"][3].startswith("+0.0 %") and found["g0"][3].startswith("+100 %")
