@@ -19,7 +19,7 @@ __flamerun_value()
 {
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
-	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -- "$2")) ;;
+	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb pgo speedscope.json firefox.json json md' -- "$2")) ;;
 	--jit) COMPREPLY=($(compgen -W 'none node python' -- "$2")) ;;
 	--clock) COMPREPLY=($(compgen -W 'auto tick perf' -- "$2")) ;;
 	--signal) COMPREPLY=($(compgen -W 'VTALRM PROF ALRM USR1 USR2 URG IO PWR STKFLT' -- "$2")) ;;

@@ -45,8 +45,8 @@ complete -c flamerun -n 'not __flamerun_program' -a push -d 'store profiles in C
 complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d preset
 complete -c flamerun -n 'not __flamerun_program; and not string match -qr "^(render|merge|top|diff|push)\$" -- (commandline -opc)' -a '(__fish_complete_command)'
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
-complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write to FILE: .svg .png .pdf .folded .pb.gz .pb .speedscope.json .firefox.json .json .md'
-complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -d 'the format, if the ending of FILE does not say it'
+complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write to FILE: .svg .png .pdf .folded .pb.gz .pb .pgo .speedscope.json .firefox.json .json .md'
+complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb pgo speedscope.json firefox.json json md' -d 'the format, if the ending of FILE does not say it'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
 complete -c flamerun -n 'not __flamerun_program' -l live -d 'show the hottest functions while the program runs'

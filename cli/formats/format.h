@@ -16,16 +16,17 @@
  * it can, a run need not save its stacks when writing a picture fails. The first row that fits a
  * name is used, so ".speedscope.json" is before ".json".
  */
-#define FORMATS(FIRST, NEXT, WRAP)                                                                 \
-	FIRST(".svg", picture_write_svg, true)                                                    \
-	NEXT(".png", picture_write_png, false)                                                     \
-	NEXT(".pdf", picture_write_pdf, false)                                                     \
-	NEXT(".folded", write_folded, true)                                                        \
-	NEXT(".pb.gz", pprof_write_gz, true)                                                       \
-	NEXT(".pb", pprof_write, true)                                                             \
-	WRAP(".speedscope.json", speedscope_write, true)                                           \
-	NEXT(".firefox.json", firefox_write, false)                                                \
-	NEXT(".json", report_write_json, false)                                                    \
+#define FORMATS(FIRST, NEXT, WRAP)                       \
+	FIRST(".svg", picture_write_svg, true)           \
+	NEXT(".png", picture_write_png, false)           \
+	NEXT(".pdf", picture_write_pdf, false)           \
+	NEXT(".folded", write_folded, true)              \
+	NEXT(".pb.gz", pprof_write_gz, true)             \
+	NEXT(".pb", pprof_write, true)                   \
+	NEXT(".pgo", pprof_write_gz, true)               \
+	WRAP(".speedscope.json", speedscope_write, true) \
+	NEXT(".firefox.json", firefox_write, false)      \
+	NEXT(".json", report_write_json, false)          \
 	NEXT(".md", report_write_markdown, false)
 
 /* All extensions with blanks between them, for messages; in --help, a new line begins at WRAP. */

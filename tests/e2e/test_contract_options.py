@@ -48,7 +48,7 @@ def test_help_nobody_can_read_is_a_failure(run, word):
     (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
     (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
                             "flamerun: hint: known endings: .svg .png .pdf .folded .pb.gz .pb "
-                            ".speedscope.json .firefox.json .json .md, or say it with --format\n"),
+                            ".pgo .speedscope.json .firefox.json .json .md, or say it with --format\n"),
     ([],
      "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]; "
      "flamerun --help tells more\n"),
