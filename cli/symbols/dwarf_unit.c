@@ -355,10 +355,11 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 		if (!dwarf_entry_read(&reader->entry, abbrevs, &die) || !die.tag)
 			break;
 		is_linkage = die.has & DWARF_HAS(DWARF_LINKAGE_NAME);
-		if (!column && die.has & DWARF_HAS(DWARF_DECL_LINE) &&
-			die.has & DWARF_HAS(DWARF_DECL_COLUMN)) {
+		if (!line && die.has & DWARF_HAS(DWARF_DECL_LINE)) {
 			line = die.value[DWARF_DECL_LINE].number;
-			column = die.value[DWARF_DECL_COLUMN].number;
+			column = die.has & DWARF_HAS(DWARF_DECL_COLUMN)
+					 ? die.value[DWARF_DECL_COLUMN].number
+					 : 0;
 		}
 		if (is_linkage || (!has_name && die.has & DWARF_HAS(DWARF_NAME))) {
 			*name = (struct dwarf_name){reader, unit, offset, line, column,
