@@ -37,18 +37,22 @@ struct calltree {
 	struct calltree_thread *threads;
 	struct calltree_sample *samples;
 	struct calltree_line *lines;
+	struct calltree_mapping *
+		*mappings; /* each is allocated by itself, so that it never moves */
 	/* each distinct text once; text_lookup stores the index in this array plus 1 */
 	const char **texts;
 	uint32_t node_count, node_room;
 	uint32_t frame_count, frame_room;
 	uint32_t thread_count, thread_room;
 	uint32_t text_count, text_room;
+	uint32_t mapping_count, mapping_room;
 	size_t sample_count, sample_room;
 	size_t line_count, line_room;
 	struct pages_account account; /* memory of the lookups */
 	struct lookup node_lookup;    /* node numbers; the root, 0, is not in it */
 	struct lookup frame_lookup;   /* frame numbers + 1 */
 	struct lookup text_lookup;    /* indices of texts + 1 */
+	struct lookup mapping_lookup; /* indices of mappings + 1 */
 	struct calltree_chunk *chunks;
 };
 
@@ -112,6 +116,9 @@ void calltree_free(struct calltree *tree)
 		next = chunk->next;
 		free(chunk);
 	}
+	for (uint32_t i = 0; i < tree->mapping_count; i++)
+		free(tree->mappings[i]);
+	free(tree->mappings);
 	free(tree->nodes);
 	free(tree->frames);
 	free(tree->threads);
@@ -121,6 +128,7 @@ void calltree_free(struct calltree *tree)
 	pages_release(&tree->account, &tree->node_lookup.slots);
 	pages_release(&tree->account, &tree->frame_lookup.slots);
 	pages_release(&tree->account, &tree->text_lookup.slots);
+	pages_release(&tree->account, &tree->mapping_lookup.slots);
 	free(tree);
 }
 
@@ -281,6 +289,77 @@ static const char *intern_text(struct calltree *tree, const char *text)
 	return kept;
 }
 
+/* ---- mappings -------------------------------------------------------------------------------- */
+
+static uint32_t hash_of_mapping(const struct calltree_mapping *mapping)
+{
+	uint64_t hash = fnv_text(FNV_BEGIN, mapping->path, SIZE_MAX) ^ 0xff;
+
+	return lookup_hash(fnv_text(hash, mapping->build_id, SIZE_MAX) + mapping->offset);
+}
+
+static uint32_t hash_mapping(const void *tree, uint32_t number)
+{
+	return hash_of_mapping(((const struct calltree *)tree)->mappings[number - 1]);
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_mappings(const struct calltree_mapping *a, const struct calltree_mapping *b)
+{
+	int order = strcmp(a->path, b->path);
+
+	if (!order)
+		order = strcmp(a->build_id, b->build_id);
+	return order ? order : compare_numbers(a->offset, b->offset);
+}
+
+static struct calltree_mapping *add_mapping(
+	struct calltree *tree, const struct calltree_mapping *wanted)
+{
+	struct calltree_mapping *mapping = malloc(sizeof(*mapping));
+
+	if (!mapping ||
+		ARRAY_GROW(tree->mappings, tree->mapping_count, tree->mapping_room, FIRST_ROOM)) {
+		free(mapping);
+		poison(tree, -ENOMEM);
+		return NULL;
+	}
+	*mapping = *wanted;
+	mapping->path = intern_text(tree, wanted->path);
+	mapping->build_id = mapping->path ? intern_text(tree, wanted->build_id) : NULL;
+	if (!mapping->build_id) {
+		free(mapping);
+		return NULL;
+	}
+	return tree->mappings[tree->mapping_count++] = mapping;
+}
+
+/* Returns the tree's copy of @wanted, or NULL after poisoning @tree if out of memory. */
+static const struct calltree_mapping *intern_mapping(
+	struct calltree *tree, const struct calltree_mapping *wanted)
+{
+	struct lookup_probe probe;
+	const struct calltree_mapping *added;
+	uint32_t number;
+
+	if (lookup_reserve(&tree->mapping_lookup, &tree->account, 1, hash_mapping, tree)) {
+		poison(tree, -ENOMEM);
+		return NULL;
+	}
+	probe = lookup_begin(&tree->mapping_lookup, hash_of_mapping(wanted));
+	while ((number = lookup_next(&tree->mapping_lookup, &probe)))
+		if (!compare_mappings(tree->mappings[number - 1], wanted))
+			return tree->mappings[number - 1];
+	added = add_mapping(tree, wanted);
+	if (added)
+		lookup_put(&tree->mapping_lookup, &probe, tree->mapping_count);
+	return added;
+}
+
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 #define FRAMES_MAX 50000000u
@@ -296,6 +375,7 @@ static uint32_t hash_of_frame(const struct calltree_frame *frame)
 	hash = fnv_text(hash, frame->module, SIZE_MAX) ^ 0xff;
 	if (frame->line || *frame->file)
 		hash = fnv_text(hash + frame->line, frame->file, SIZE_MAX) ^ 0xff;
+	hash += (frame->offset + frame->start_line) * 0x9e3779b97f4a7c15ULL;
 	return lookup_hash(hash + (uint64_t)frame->kind);
 }
 
@@ -306,7 +386,8 @@ static uint32_t hash_frame(const void *tree, uint32_t number)
 
 static int is_same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
 {
-	return a->kind == b->kind && a->line == b->line && !strcmp(a->name, b->name) &&
+	return a->kind == b->kind && a->line == b->line && a->start_line == b->start_line &&
+	       a->mapping == b->mapping && a->offset == b->offset && !strcmp(a->name, b->name) &&
 	       !strcmp(a->module, b->module) && !strcmp(a->file, b->file);
 }
 
@@ -331,18 +412,22 @@ static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wa
 	return tree->frame_count++;
 }
 
-uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
-	enum calltree_frame_kind kind, const char *file, uint32_t line)
+uint32_t calltree_intern(struct calltree *tree, const struct calltree_frame *frame)
 {
-	struct calltree_frame wanted = {name, module, kind, line, file};
+	struct calltree_frame wanted = *frame;
 	struct lookup_probe probe;
 	uint32_t number;
 
 	if (tree->error)
 		return 0;
-	if ((unsigned)kind >= CALLTREE_KINDS) {
+	if ((unsigned)wanted.kind >= CALLTREE_KINDS) {
 		poison(tree, -EINVAL);
 		return 0;
+	}
+	if (wanted.mapping) {
+		wanted.mapping = intern_mapping(tree, wanted.mapping);
+		if (!wanted.mapping)
+			return 0;
 	}
 	if (lookup_reserve(&tree->frame_lookup, &tree->account, 1, hash_frame, tree)) {
 		poison(tree, -ENOMEM);
@@ -356,6 +441,14 @@ uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char
 	if (!tree->error)
 		lookup_put(&tree->frame_lookup, &probe, number + 1);
 	return number;
+}
+
+uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
+	enum calltree_frame_kind kind, const char *file, uint32_t line)
+{
+	return calltree_intern(tree,
+		&(struct calltree_frame){
+			.name = name, .module = module, .kind = kind, .line = line, .file = file});
 }
 
 uint32_t calltree_frame(
@@ -493,11 +586,6 @@ void calltree_add_line(struct calltree *tree, const struct calltree_line *line)
 	tree->lines[tree->line_count++] = kept;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_sources(const void *left, const void *right)
 {
 	const struct calltree_line *a = left, *b = right;
@@ -579,7 +667,17 @@ static int compare_frames(const void *left, const void *right, void *data)
 		order = (int)a->kind - (int)b->kind;
 	if (!order)
 		order = strcmp(a->file, b->file);
-	return order ? order : compare_numbers(a->line, b->line);
+	if (!order)
+		order = compare_numbers(a->line, b->line);
+	if (!order)
+		order = compare_numbers(a->start_line, b->start_line);
+	if (!order)
+		order = compare_numbers(a->offset, b->offset);
+	if (!order && a->mapping != b->mapping)
+		order = !a->mapping   ? -1
+			: !b->mapping ? 1
+				      : compare_mappings(a->mapping, b->mapping);
+	return order;
 }
 
 static uint32_t *array_new(uint32_t count)

@@ -3,9 +3,10 @@
  * The call tree, from which all pictures and text outputs are made: merged stacks of named frames
  * with weights, and a list of samples with their times.
  *
- * A *fine* tree has one frame per function and source line. The code that names frames, and the
- * readers of profiles, make fine trees. A *coarse* tree has one frame per function, and the tree
- * has a table with the weight of each source line.
+ * A *fine* tree has one frame per function and source line, and per address of machine code if
+ * addresses are known. The code that names frames, and the readers of profiles, make fine trees. A
+ * *coarse* tree has one frame per function, and the tree has a table with the weight of each source
+ * line.
  *
  * Callers need not check every call: after the first failure (out of memory or over a limit) the
  * tree is poisoned, further calls do nothing, and calltree_error() returns the cause.
@@ -62,6 +63,21 @@ enum calltree_times {
 	CALLTREE_TIMES_BOTH = 2
 };
 
+/*
+ * A part of a file that was mapped into memory to be executed. In a tree, mappings with equal path,
+ * build-id and offset are one; the addresses are those of the first.
+ */
+struct calltree_mapping {
+	const char *path;     /* owned by the tree */
+	const char *build_id; /* in hexadecimal, "" if unknown; owned by the tree */
+	uint64_t offset;      /* offset in the file of the byte at @start */
+	/*
+	 * Addresses: those that the file itself has (ELF virtual addresses), which are equal in
+	 * each run, or, if the tree was read from a profile, those of the profile.
+	 */
+	uint64_t start, end;
+};
+
 struct calltree_frame {
 	/* any bytes except NUL, maybe not UTF-8; never NULL; owned by the tree */
 	const char *name;
@@ -71,6 +87,15 @@ struct calltree_frame {
 	uint32_t line; /* 0 when it is not known */
 	/* source file, "" if unknown; owned by the tree */
 	const char *file;
+	/* line at which the function is declared; 0: unknown, or the tree is coarse */
+	uint32_t start_line;
+	/* mapping of the machine code, owned by the tree; NULL: unknown, or the tree is coarse */
+	const struct calltree_mapping *mapping;
+	/*
+	 * Offset in the mapping's file of the instruction, or of a byte of the call instruction if
+	 * the frame is a caller. Functions inlined there have the same offset.
+	 */
+	uint64_t offset;
 };
 
 struct calltree_node {
@@ -107,9 +132,13 @@ struct calltree *calltree_new(void);
 void calltree_free(struct calltree *tree); /* NULL is fine */
 
 /*
- * Intern a frame: equal (name, module, kind, file, line) give the same number. Texts are borrowed
- * for the call. Returns the frame's number, or 0 (also a valid number) if the tree is poisoned.
+ * Intern a frame: frames that are equal in all fields give the same number. Texts and the mapping
+ * are borrowed for the call. Returns the frame's number, or 0 (also a valid number) if the tree is
+ * poisoned.
  */
+uint32_t calltree_intern(struct calltree *tree, const struct calltree_frame *frame);
+
+/* Intern a frame without start line and mapping, as calltree_intern() does. */
 uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
 	enum calltree_frame_kind kind, const char *file, uint32_t line);
 
@@ -207,7 +236,7 @@ struct preorder {
 	uint32_t *end;
 	uint32_t *depth;  /* [position] -> depth, 0 for the root */
 	uint32_t *height; /* [position] -> number of levels below the node */
-	/* [frame] -> index in the order by name, module, kind, file, line */
+	/* [frame] -> index in the order by name, module, kind, file, line, then the other fields */
 	uint32_t *rank;
 	uint32_t *by_rank; /* [rank] -> frame */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make a coarse tree: merge the frames of a function that differ only in their line, and put each
- * line's weight into the new tree's table of lines. With by_line, make the line part of the name
- * instead. Also apply struct transform_sources, which changes names and drops inlined frames.
+ * Make a coarse tree: merge the frames of a function that differ only in their address, then those
+ * that differ only in their line, and put each line's weight into the new tree's table of lines.
+ * With by_line, make the line part of the name instead. Also apply struct transform_sources, which
+ * changes names and drops inlined frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,11 +21,9 @@ static bool has_source(const struct calltree_frame *frame)
 	return *frame->file || frame->line;
 }
 
-static void drop_line(struct pass *pass, struct calltree_frame *frame)
+static bool has_address(const struct calltree_frame *frame)
 {
-	(void)pass;
-	frame->file = "";
-	frame->line = 0;
+	return frame->mapping || frame->start_line;
 }
 
 /* Append the source line to the frame's name: "name file.c:12". If out of memory, keep the name. */
@@ -38,7 +37,7 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 	if (frame->line && asprintf(&pass->text, "%s %s:%u", frame->name, *file ? file : "?",
 				   frame->line) >= 0)
 		frame->name = pass->text;
-	drop_line(pass, frame);
+	pass_drop_source(pass, frame);
 }
 
 /* The weights of one frame of the old tree. */
@@ -107,7 +106,7 @@ static int merge_lines(struct pass *pass)
 
 static int function_pass(struct pass *pass)
 {
-	pass->rename = drop_line;
+	pass->rename = pass_drop_source;
 	return merge_lines(pass);
 }
 
@@ -117,19 +116,50 @@ static int line_pass(struct pass *pass)
 	return merge_lines(pass);
 }
 
+static int address_pass(struct pass *pass)
+{
+	pass->rename = pass_drop_address;
+	for (uint32_t i = 1; i < pass->nodes; i++)
+		pass->new_node[i] = pass_child(pass, pass->new_node[pass_node(pass, i)->parent], i);
+	return 0;
+}
+
+/* Returns whether @has is true of any frame of @tree. */
+static bool any_frame(const struct calltree *tree, bool (*has)(const struct calltree_frame *frame))
+{
+	uint32_t frames = calltree_frames(tree), at = 0;
+
+	while (at < frames && !has(calltree_frame_at(tree, at)))
+		at++;
+	return at < frames;
+}
+
+int transform_addresses(const struct calltree *tree, struct calltree **out)
+{
+	struct calltree *made = NULL;
+	uint64_t none;
+	int error = 0;
+
+	if (any_frame(tree, has_address))
+		error = pass_run(tree, address_pass, NULL, NULL, &made, &none);
+	if (!error)
+		*out = made;
+	return error;
+}
+
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out)
 {
 	struct calltree *made = NULL;
 	uint64_t none;
-	uint32_t frames = calltree_frames(tree), at = 0;
-	int error = 0;
+	/* Merge addresses first, because a line's total counts each stack once. */
+	int error = transform_addresses(tree, &made);
 
-	while (at < frames && !has_source(calltree_frame_at(tree, at)))
-		at++;
-	if (at < frames)
+	if (!error && any_frame(tree, has_source))
 		error = pass_run(
 			tree, by_line ? line_pass : function_pass, NULL, NULL, &made, &none);
-	if (!error)
+	if (error)
+		calltree_free(made);
+	else
 		*out = made;
 	return error;
 }

@@ -29,6 +29,21 @@ bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind ki
 	       calltree_frame_at(pass->from, pass_node(pass, node)->frame)->kind == kind;
 }
 
+void pass_drop_address(struct pass *pass, struct calltree_frame *frame)
+{
+	(void)pass;
+	frame->start_line = 0;
+	frame->mapping = NULL;
+	frame->offset = 0;
+}
+
+void pass_drop_source(struct pass *pass, struct calltree_frame *frame)
+{
+	pass_drop_address(pass, frame);
+	frame->file = "";
+	frame->line = 0;
+}
+
 uint32_t pass_frame(struct pass *pass, uint32_t number)
 {
 	if (pass->frames[number] == UNSET) {
@@ -36,8 +51,7 @@ uint32_t pass_frame(struct pass *pass, uint32_t number)
 
 		if (pass->rename)
 			pass->rename(pass, &frame);
-		pass->frames[number] = calltree_frame_line(pass->to, frame.name, frame.module,
-			frame.kind, frame.file, frame.line);
+		pass->frames[number] = calltree_intern(pass->to, &frame);
 	}
 	return pass->frames[number];
 }

@@ -75,6 +75,10 @@ const struct calltree_node *pass_node(const struct pass *pass, uint32_t node);
 /* Does @node have a frame of @kind? Returns false for the root, which has no frame. */
 bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind);
 
+/* Values for pass.rename: drop what only fine trees have, its mapping or also file and line. */
+void pass_drop_address(struct pass *pass, struct calltree_frame *frame);
+void pass_drop_source(struct pass *pass, struct calltree_frame *frame);
+
 /* Returns the number in the new tree of old frame @number, copying it at the first call. */
 uint32_t pass_frame(struct pass *pass, uint32_t number);
 

@@ -139,11 +139,9 @@ static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 	bool is_compiled = frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_INLINE ||
 			   frame->kind == CALLTREE_UNNAMED;
 
-	(void)pass;
 	if (frame->kind == CALLTREE_WAIT)
 		return;
-	frame->file = "";
-	frame->line = 0;
+	pass_drop_source(pass, frame);
 	if (*frame->module)
 		frame->name = frame->module;
 	else if (frame->kind == CALLTREE_JIT)

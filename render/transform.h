@@ -67,9 +67,16 @@ int transform_sources(const struct calltree *tree, const struct transform_source
 	struct calltree **out);
 
 /*
- * Make a coarse tree: merge the frames of the fine @tree that differ only in file and line, and
- * fill the new tree's table of lines (struct calltree_line). With @by_line, frames stay separate
- * and are named "function file.c:12". If no line is known, set *@out to NULL.
+ * Merge the frames of the fine @tree that differ only in start line, mapping and offset. If none of
+ * them is known, set *@out to NULL.
+ */
+int transform_addresses(const struct calltree *tree, struct calltree **out);
+
+/*
+ * Make a coarse tree: merge the frames of the fine @tree that differ only in file, line and
+ * address, and fill the new tree's table of lines (struct calltree_line). With @by_line, frames of
+ * different lines stay separate and are named "function file.c:12". If neither a line nor an
+ * address is known, set *@out to NULL.
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 

@@ -111,10 +111,7 @@ static int copy_threads(
 static void copy_frames(struct calltree *to, const struct calltree *from, uint32_t *frame_of)
 {
 	for (uint32_t i = 0; i < calltree_frames(from); i++) {
-		const struct calltree_frame *frame = calltree_frame_at(from, i);
-
-		frame_of[i] = calltree_frame_line(
-			to, frame->name, frame->module, frame->kind, frame->file, frame->line);
+		frame_of[i] = calltree_intern(to, calltree_frame_at(from, i));
 	}
 }
 

@@ -4,7 +4,7 @@
  * them. Format: https://github.com/google/pprof/blob/main/proto/profile.proto
  *
  * Samples have no times in this format: a tree that is written and read again keeps weights, names,
- * modules and threads.
+ * modules, addresses and threads.
  *
  * Context: one thread.
  */

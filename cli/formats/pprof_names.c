@@ -22,6 +22,8 @@
 struct line {
 	struct pprof_function *function; /* NULL: no name in the profile */
 	uint64_t number;
+	/* Of the location; only the mapping and offset are set. */
+	struct calltree_frame place;
 };
 
 /* Minimum length of a linker's build ID. Go stores other texts in this field. */
@@ -55,9 +57,9 @@ static const char *name_of(
 }
 
 /* Returns the line number, or 0 if it is unknown, for which some profilers write -1. */
-static uint32_t number_of(const struct line *line)
+static uint32_t number_of(uint64_t line)
 {
-	return line->number > INT32_MAX ? 0 : (uint32_t)line->number;
+	return line > INT32_MAX ? 0 : (uint32_t)line;
 }
 
 /* Returns the frame of the same function as @frame, but at @line. */
@@ -69,8 +71,12 @@ static uint32_t frame_at_line(const struct pprof_tables *tables, struct calltree
 	if (calltree_error(tree))
 		return 0;
 	same = *calltree_frame_at(tree, frame);
-	return calltree_frame_line(tree, same.name, same.module, same.kind,
-		pprof_text(tables, line->function->file), number_of(line));
+	same.file = pprof_text(tables, line->function->file);
+	same.line = number_of(line->number);
+	same.start_line = number_of(line->function->start_line);
+	same.mapping = line->place.mapping;
+	same.offset = line->place.offset;
+	return calltree_intern(tree, &same);
 }
 
 static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *tree,
@@ -78,17 +84,21 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	enum calltree_frame_kind kind)
 {
 	const char *name = name_of(tables, line->function);
-	const char *module = module_name(tables, mapping);
+	struct calltree_frame frame = line->place;
 	char *demangled = NULL;
-	uint32_t frame;
+	uint32_t number;
 
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 		demangled = demangle_name(name, DEMANGLE_BY_NAME, tables->request->demangle);
-	frame = calltree_frame_line(tree, demangled ? demangled : name, module,
-		picture_names_kind(name, module, kind),
-		pprof_text(tables, line->function->file), number_of(line));
+	frame.name = demangled ? demangled : name;
+	frame.module = module_name(tables, mapping);
+	frame.kind = picture_names_kind(name, frame.module, kind);
+	frame.file = pprof_text(tables, line->function->file);
+	frame.line = number_of(line->number);
+	frame.start_line = number_of(line->function->start_line);
+	number = calltree_intern(tree, &frame);
 	free(demangled);
-	return frame;
+	return number;
 }
 
 /* Returns the frame of a virtual machine's function, whose name includes file and line. */
@@ -96,7 +106,7 @@ static uint32_t frame_of_machine(
 	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
 {
 	const char *name = pprof_text(tables, line->function->name);
-	uint32_t number = number_of(line);
+	uint32_t number = number_of(line->number);
 	char *whole = machine_name_make(name, pprof_text(tables, line->function->file), number);
 	uint32_t frame = calltree_frame(tree, whole ? whole : name, MACHINE_MODULE,
 		strcmp(name, MACHINE_MODULE) ? CALLTREE_JIT : CALLTREE_SYNTHETIC);
@@ -143,7 +153,7 @@ static int read_lines(const struct pprof_tables *tables, const struct pprof_loca
 
 	/* An error cannot occur: pprof_tables_read() has checked the location's fields. */
 	while (protobuf_next(&in, &field) > 0) {
-		struct line line = {NULL, 0};
+		struct line line = {.function = NULL};
 		int more;
 
 		if (field.number != LOCATION_LINE || field.type != PROTOBUF_BYTES)
@@ -298,24 +308,31 @@ void pprof_fetch(struct pprof_tables *tables)
 	free(handles);
 }
 
-/* Add the functions inlined at an address, innermost first, and then the function itself. */
+/*
+ * Add the functions inlined at an address, innermost first, and then the function itself. @frame
+ * has the module, the mapping and the offset.
+ */
 static int add_chain(struct pprof_tables *tables, struct calltree *tree,
-	const struct symbols_name *name, const char *module)
+	const struct symbols_name *name, struct calltree_frame *frame)
 {
 	int error = 0;
 
 	for (uint32_t i = symbols_frames(name); i-- > 0 && !error;) {
 		struct symbols_frame at = symbols_frame_at(name, i);
 
-		error = add_frame(tables,
-			calltree_frame_line(tree, at.name, module,
-				i ? CALLTREE_INLINE : CALLTREE_NATIVE, at.file, at.line));
+		frame->name = at.name;
+		frame->kind = i ? CALLTREE_INLINE : CALLTREE_NATIVE;
+		frame->file = at.file;
+		frame->line = at.line;
+		frame->start_line = at.start_line;
+		error = add_frame(tables, calltree_intern(tree, frame));
 	}
 	return error;
 }
 
 static int add_address(struct pprof_tables *tables, struct calltree *tree,
-	const struct pprof_location *location, struct pprof_mapping *mapping)
+	const struct pprof_location *location, struct pprof_mapping *mapping,
+	struct calltree_frame frame)
 {
 	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping);
 	char text[PPROF_NAME_BYTES + 32], build_id[PICTURE_BUILD_ID_BYTES];
@@ -327,18 +344,44 @@ static int add_address(struct pprof_tables *tables, struct calltree *tree,
 	if (!module[0])
 		return add_frame(
 			tables, calltree_frame(tree, "[unknown code]", "", CALLTREE_UNNAMED));
+	frame.module = module;
 	handle = open_mapping(tables, mapping, location->address);
 	address = location->address - mapping->bias;
 	if (handle >= 0 && !symbols_lookup(tables->symbols, handle, address, &name))
-		return add_chain(tables, tree, &name, module);
+		return add_chain(tables, tree, &name, &frame);
 	mapping->unnamed++;
 	if (handle >= 0)
 		symbols_function(tables->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%s+0x%" PRIx64 "]", module, address);
 	picture_names_build_id(build_id, id,
 		parse_build_id(pprof_text(tables, mapping->build_id), id));
-	return add_frame(
-		tables, calltree_frame_line(tree, text, module, CALLTREE_UNNAMED, build_id, 0));
+	frame.name = text;
+	frame.kind = CALLTREE_UNNAMED;
+	frame.file = build_id;
+	return add_frame(tables, calltree_intern(tree, &frame));
+}
+
+/*
+ * Set the mapping and the offset of @frame, if the profile has a file and a range that contains the
+ * location's address. @memory is the mapping then.
+ */
+static void set_place(const struct pprof_tables *tables, const struct pprof_location *location,
+	const struct pprof_mapping *mapping, struct calltree_mapping *memory,
+	struct calltree_frame *frame)
+{
+	if (!mapping || location->address < mapping->start || location->address >= mapping->limit ||
+		is_generated(tables, mapping) || is_machine(tables, mapping) ||
+		!*module_name(tables, mapping))
+		return;
+	*memory = (struct calltree_mapping){
+		.path = pprof_text(tables, mapping->file),
+		.build_id = pprof_text(tables, mapping->build_id),
+		.offset = mapping->offset,
+		.start = mapping->start,
+		.end = mapping->limit,
+	};
+	frame->mapping = memory;
+	frame->offset = location->address - mapping->start + mapping->offset;
 }
 
 int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
@@ -346,6 +389,8 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 {
 	struct pprof_mapping *mapping = NULL;
 	struct line lines[PPROF_LINES_MAX];
+	struct calltree_frame place = {.mapping = NULL};
+	struct calltree_mapping memory;
 	uint32_t first = tables->frames.count;
 	int count, named = 0, error = 0;
 
@@ -358,14 +403,17 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	count = read_lines(tables, location, lines);
 	if (count < 0)
 		return count;
-	for (int i = 0; i < count; i++)
+	set_place(tables, location, mapping, &memory, &place);
+	for (int i = 0; i < count; i++) {
+		lines[i].place = place;
 		named += !!*name_of(tables, lines[i].function);
+	}
 	for (int i = 0; named && i < count && !error; i++)
 		error = add_frame(tables, *name_of(tables, lines[i].function)
 			? frame_of_function(tables, tree, &lines[i], mapping, i + 1 < count)
 			: calltree_frame(tree, "[unknown function]", "", CALLTREE_UNNAMED));
 	if (!named)
-		error = add_address(tables, tree, location, mapping);
+		error = add_address(tables, tree, location, mapping, place);
 	location->frame_count = tables->frames.count - first;
 	location->first_frame = first;
 	return error;

@@ -185,6 +185,7 @@ static int add_function(struct pprof_tables *tables, struct protobuf message)
 		.name = numbers[FUNCTION_NAME],
 		.system_name = numbers[FUNCTION_SYSTEM_NAME],
 		.file = numbers[FUNCTION_FILE],
+		.start_line = numbers[FUNCTION_START_LINE],
 		.last = {{.frame = PPROF_UNSET}, {.frame = PPROF_UNSET}},
 	};
 

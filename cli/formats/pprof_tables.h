@@ -38,6 +38,7 @@ struct pprof_mapping {
 struct pprof_function {
 	uint64_t id;
 	uint64_t name, system_name, file; /* indices of texts */
+	uint64_t start_line;
 	struct {
 		const struct pprof_mapping *mapping;
 		uint32_t frame; /* PPROF_UNSET: none yet */

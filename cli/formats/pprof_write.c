@@ -5,14 +5,15 @@
  * become one sample.
  *
  * In pprof, a location is an address with a function and the functions inlined there, each with its
- * line. Locations have no address here, because a frame of the tree stands for a line, and a tree
- * that was read or filtered has no addresses. libprof/aggregator/pprof.c writes profiles with
- * addresses, before names are known. Both use the writer in libprof/pprof/ for numbers, texts and
- * messages.
+ * line. A location has no address here if the frame has no mapping, as in trees of formats without
+ * addresses. libprof/aggregator/pprof.c writes profiles before names are known. Both use the writer
+ * in libprof/pprof/ for numbers, texts and messages.
  */
 #include "cli/formats/pprof.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -20,6 +21,7 @@
 #include "cli/formats/timeline.h"
 #include "cli/profile/picture_names.h"
 #include "libprof/pprof/writer.h"
+#include "render/array.h"
 #include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
@@ -45,13 +47,22 @@ struct pairs {
 /* The profile's numbers for a frame. */
 struct frame_numbers {
 	uint32_t mapping, function, line;
+	uint64_t address;
+};
+
+/* The addresses of a mapping in the profile. */
+struct range {
+	uint64_t start, end;
 };
 
 struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
 	struct texts modules; /* index + 1 is the number of the mapping */
-	/* pairs (name, file) of text numbers; the number of a pair is that of its function */
+	struct range *ranges; /* owned; [index in @modules] */
+	uint32_t range_count, range_room;
+	struct pairs named; /* pairs (name, file) of text numbers */
+	/* pairs (number in @named, start line); the number of a pair is that of its function */
 	struct pairs functions;
 	/*
 	 * The values of a sample are, in this order, its count (unless all types are times), the
@@ -194,27 +205,76 @@ static void put_facts(struct profile_writer *w)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Find or write the mapping of @module. Returns 0 for no module. */
-static uint32_t mapping_of(struct profile_writer *w, const char *module)
+/*
+ * Returns the addresses for @mapping (NULL: none). Most libraries have the same addresses in their
+ * files, but pprof finds instructions by their address alone, so a mapping whose addresses are
+ * taken is moved behind all others.
+ */
+static struct range range_of(const struct profile_writer *w, const struct calltree_mapping *mapping)
 {
-	uint32_t known = w->modules.count, number = 0;
+	struct range range = {0, 0};
+	uint64_t highest = 0;
+	bool is_taken = false;
 
-	if (!*module || w->error)
+	if (!mapping)
+		return range;
+	range = (struct range){mapping->start, mapping->end};
+	for (uint32_t i = 0; i < w->range_count; i++) {
+		is_taken |= range.start < w->ranges[i].end && w->ranges[i].start < range.end;
+		if (w->ranges[i].end > highest)
+			highest = w->ranges[i].end;
+	}
+	if (is_taken)
+		range = (struct range){highest, highest + (range.end - range.start)};
+	return range.end > range.start ? range : (struct range){0, 0};
+}
+
+static void put_mapping(
+	struct profile_writer *w, const char *module, const struct calltree_mapping *mapping)
+{
+	struct range range = range_of(w, mapping);
+
+	if (ARRAY_GROW(w->ranges, w->range_count, w->range_room, 64)) {
+		w->error = -ENOMEM;
+		return;
+	}
+	w->ranges[w->range_count++] = range;
+	pprof_put_mapping(&w->writer, &(struct pprof_mapping_fields){.start = range.start,
+					      .limit = range.end,
+					      .offset = mapping ? mapping->offset : 0,
+					      .file = mapping ? mapping->path : module,
+					      .build_id = mapping ? mapping->build_id : "",
+					      .has_functions = 1});
+}
+
+/* Find or write the mapping of @frame. Returns 0 for no module. */
+static uint32_t mapping_of(struct profile_writer *w, const struct calltree_frame *frame)
+{
+	const struct calltree_mapping *mapping = frame->mapping;
+	uint32_t known = w->modules.count, number = 0;
+	char tail[PPROF_NAME_BYTES + 32] = "";
+
+	if (!*frame->module || frame->kind == CALLTREE_WAIT || w->error)
 		return 0;
-	w->error = texts_add(&w->modules, module, "", 0, &number);
+	if (mapping)
+		snprintf(tail, sizeof(tail), "\n%s %" PRIx64, mapping->build_id, mapping->offset);
+	w->error = texts_add(
+		&w->modules, mapping ? mapping->path : frame->module, tail, strlen(tail), &number);
 	if (!w->error && number == known)
-		pprof_put_mapping(&w->writer, &(struct pprof_mapping_fields){
-			.file = module, .build_id = "", .has_functions = 1});
+		put_mapping(w, frame->module, mapping);
 	return number + 1;
 }
 
-/* Returns the module of main(), or else of the title. pprof expects it as the first mapping. */
-static const char *program_module(const struct profile_writer *w)
+/*
+ * Write the mapping of a frame in the module of main(), or else of the title, if there is one.
+ * pprof expects it as the first mapping.
+ */
+static void put_program(struct profile_writer *w)
 {
 	const char *title = w->options->title ? w->options->title : "";
 	size_t bytes = strcspn(title, " :");
 	const char *slash = memrchr(title, '/', bytes);
-	const char *titled = "";
+	const struct calltree_frame *program = NULL;
 
 	if (slash) {
 		bytes -= (size_t)(slash + 1 - title);
@@ -223,12 +283,16 @@ static const char *program_module(const struct profile_writer *w)
 	for (uint32_t i = 0; i < calltree_frames(w->measures[0].tree); i++) {
 		const struct calltree_frame *frame = calltree_frame_at(w->measures[0].tree, i);
 
-		if (!strcmp(frame->name, "main") && *frame->module)
-			return frame->module;
-		if (!strncmp(frame->module, title, bytes) && !frame->module[bytes])
-			titled = frame->module;
+		if (!strcmp(frame->name, "main") && *frame->module) {
+			program = frame;
+			break;
+		}
+		if (*frame->module && !strncmp(frame->module, title, bytes) &&
+			!frame->module[bytes] && (!program || frame->mapping))
+			program = frame;
 	}
-	return titled;
+	if (program)
+		mapping_of(w, program);
 }
 
 static uint32_t hash_pair(const void *pairs, uint32_t number)
@@ -275,6 +339,14 @@ static void pairs_release(struct pairs *pairs)
 	*pairs = (struct pairs){.count = 0};
 }
 
+/* Returns the address of @frame, whose mapping is at @range in the profile; 0 if it has none. */
+static uint64_t address_of(const struct calltree_frame *frame, struct range range)
+{
+	uint64_t into = frame->offset - frame->mapping->offset;
+
+	return into < range.end - range.start ? range.start + into : 0;
+}
+
 /* Write @frame's mapping and function. A virtual machine's frame has file and line in its name. */
 static struct frame_numbers number_frame(
 	struct profile_writer *w, const struct calltree_frame *frame)
@@ -284,20 +356,24 @@ static struct frame_numbers number_frame(
 		.file = frame->file,
 		.file_bytes = SIZE_MAX,
 		.line = frame->line};
-	uint32_t text, file, known = w->functions.count;
+	uint32_t text, file, named, start_line, known = w->functions.count;
 	struct frame_numbers numbers;
 
 	if (machine_name_is_of(frame))
 		machine_name_split(name, &parts);
 	text = pprof_put_text_part(&w->writer, name, parts.name_bytes);
 	file = pprof_put_text_part(&w->writer, parts.file, parts.file_bytes);
+	named = pairs_add(&w->named, text, file, &w->error);
+	start_line = machine_name_is_of(frame) ? parts.line : frame->start_line;
 	numbers = (struct frame_numbers){
-		.mapping = frame->kind == CALLTREE_WAIT ? 0 : mapping_of(w, frame->module),
-		.function = pairs_add(&w->functions, text, file, &w->error),
+		.mapping = mapping_of(w, frame),
+		.function = pairs_add(&w->functions, named, start_line, &w->error),
 		.line = parts.line,
 	};
+	if (frame->mapping && numbers.mapping && !w->error)
+		numbers.address = address_of(frame, w->ranges[numbers.mapping - 1]);
 	if (numbers.function > known)
-		pprof_put_function(&w->writer, text, text, file);
+		pprof_put_function(&w->writer, text, text, file, start_line);
 	return numbers;
 }
 
@@ -335,7 +411,8 @@ static uint32_t put_location(struct profile_writer *w, uint32_t chain)
 
 	for (pairs_at(&w->chains, last, &in, &frame); in; pairs_at(&w->chains, last, &in, &frame))
 		last = in;
-	number = pprof_begin_location(&w->writer, w->numbers[frame].mapping, 0);
+	number = pprof_begin_location(
+		&w->writer, w->numbers[frame].mapping, w->numbers[frame].address);
 	for (in = chain; in;) {
 		pairs_at(&w->chains, in, &in, &frame);
 		pprof_location_line(&w->writer, w->numbers[frame].function, w->numbers[frame].line);
@@ -475,11 +552,13 @@ static int write_profile(struct profile_writer *w, const struct calltree *tree, 
 	find_measures(w, w->options->fine ? w->options->fine : tree);
 	put_types(w);
 	put_facts(w);
-	mapping_of(w, program_module(w));
+	put_program(w);
 	for (unsigned i = 0; !w->error && i < w->measure_count + w->kept_count; i++)
 		put_measure(w, i);
 	error = pprof_writer_end(&w->writer);
 	texts_release(&w->modules);
+	free(w->ranges);
+	pairs_release(&w->named);
 	pairs_release(&w->functions);
 	return w->error ? w->error : error;
 }

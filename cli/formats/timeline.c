@@ -96,11 +96,11 @@ static int find_lines(struct timeline *timeline)
 int timeline_init(struct timeline *timeline, const struct calltree *tree,
 	const struct picture_options *options, bool by_line)
 {
-	int error = 0;
+	int error;
 
 	*timeline = (struct timeline){.tree = options->fine ? options->fine : tree};
-	if (!by_line)
-		error = transform_lines(timeline->tree, false, &timeline->made[0]);
+	error = by_line ? transform_addresses(timeline->tree, &timeline->made[0])
+			: transform_lines(timeline->tree, false, &timeline->made[0]);
 	if (!error && timeline->made[0])
 		timeline->tree = timeline->made[0];
 	if (!error)

@@ -40,6 +40,14 @@ struct frame_namer_image {
 	struct sources_share share; /* of generated code in no module */
 };
 
+/* The segment of a file in which an address was found last. */
+struct frame_namer_place {
+	uint64_t low, high; /* ELF virtual addresses; the same: none yet */
+	bool has_no_file;
+	struct calltree_mapping mapping;
+	char build_id[PICTURE_BUILD_ID_BYTES];
+};
+
 int frame_namer_init(
 	struct frame_namer *namer, const struct naming_request *request, struct calltree *tree)
 {
@@ -55,9 +63,10 @@ int frame_namer_init(
 	namer->calls = malloc(calls_bytes);
 	namer->passes = calloc(profile->node_count + (size_t)1, sizeof(*namer->passes));
 	namer->handles = malloc(handles_bytes);
+	namer->places = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->places));
 	namer->shares = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->shares));
 	if (!namer->symbols || !namer->images || !namer->chains || !namer->calls ||
-		!namer->passes || !namer->handles || !namer->shares)
+		!namer->passes || !namer->handles || !namer->places || !namer->shares)
 		return -ENOMEM;
 	namer->epoch_ns = clock_epoch_ns();
 	symbols_keep_program(namer->symbols, request->program);
@@ -94,6 +103,7 @@ void frame_namer_release(struct frame_namer *namer)
 		generated_release(&namer->images[i].generated);
 	free(namer->images);
 	free(namer->handles);
+	free(namer->places);
 	free(namer->chains);
 	free(namer->calls);
 	free(namer->passes);
@@ -181,21 +191,28 @@ static void add_frame(struct frame_namer *namer, uint32_t frame)
 		namer->frames[namer->frame_count++] = frame;
 }
 
-/* Append the function at an address and those inlined there, but return the innermost instead. */
+/*
+ * Append the function at @at's offset and those inlined there, but return the innermost instead.
+ * @at has the module and the mapping.
+ */
 static uint32_t name_chain(
-	struct frame_namer *namer, const struct symbols_name *name, const char *module)
+	struct frame_namer *namer, const struct symbols_name *name, struct calltree_frame *at)
 {
-	uint32_t frame = 0;
+	uint32_t number = 0;
 
 	for (uint32_t i = 0; i < symbols_frames(name); i++) {
-		struct symbols_frame at = symbols_frame_at(name, i);
+		struct symbols_frame found = symbols_frame_at(name, i);
 
 		if (i)
-			add_frame(namer, frame);
-		frame = calltree_frame_line(namer->tree, at.name, module,
-			i ? CALLTREE_INLINE : CALLTREE_NATIVE, at.file, at.line);
+			add_frame(namer, number);
+		at->name = found.name;
+		at->kind = i ? CALLTREE_INLINE : CALLTREE_NATIVE;
+		at->file = found.file;
+		at->line = found.line;
+		at->start_line = found.start_line;
+		number = calltree_intern(namer->tree, at);
 	}
-	return frame;
+	return number;
 }
 
 static const char *module_name(const struct names *table, const struct names_module *module)
@@ -204,17 +221,66 @@ static const char *module_name(const struct names *table, const struct names_mod
 						: base_name(names_string(table, module->path));
 }
 
+/*
+ * Set @place to the segment of the file of module @index that contains the code at ELF virtual
+ * address @address. Returns false if there is none.
+ */
+static bool find_place(struct frame_namer *namer, uint32_t index, uint64_t address,
+	struct frame_namer_place *place)
+{
+	const struct names *table = &namer->profile->names;
+	const struct names_module *module = names_module(table, index);
+	const struct names_module *identified = find_identified(table, module);
+	struct symbols_segment segment;
+	int error = symbols_segment(namer->symbols, handle_of(namer, index), address, &segment);
+
+	place->has_no_file = error == -ENOENT;
+	if (error)
+		return false;
+	picture_names_build_id(place->build_id, identified->build_id, identified->build_id_bytes);
+	place->low = segment.start;
+	place->high = segment.end;
+	place->mapping = (struct calltree_mapping){
+		.path = names_string(table, module->path),
+		.build_id = *place->build_id ? place->build_id + strlen(CALLTREE_BUILD_ID) : "",
+		.offset = segment.offset,
+		.start = segment.start,
+		.end = segment.end,
+	};
+	return true;
+}
+
+/*
+ * Set the mapping and the offset of @frame, which is at ELF virtual address @address of module
+ * @index, if the module's file can be read.
+ */
+static void set_place(
+	struct frame_namer *namer, uint32_t index, uint64_t address, struct calltree_frame *frame)
+{
+	int handle = handle_of(namer, index);
+	struct frame_namer_place *place = handle < 0 ? NULL : &namer->places[handle];
+
+	if (!place || place->has_no_file ||
+		((address < place->low || address >= place->high) &&
+			!find_place(namer, index, address, place)))
+		return;
+	frame->mapping = &place->mapping;
+	frame->offset = address - place->low + place->mapping.offset;
+}
+
 static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64_t frame)
 {
 	const struct names_module *module = names_module(&namer->profile->names, index);
 	int handle = handle_of(namer, index);
 	uint64_t address = WIRE_FRAME_ADDRESS(frame);
 	const char *short_name = module_name(&namer->profile->names, module);
+	struct calltree_frame at = {.module = short_name, .kind = CALLTREE_UNNAMED};
 	struct symbols_name name;
 	char text[512], build_id[PICTURE_BUILD_ID_BYTES];
 
+	set_place(namer, index, address, &at);
 	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
-		return name_chain(namer, &name, short_name);
+		return name_chain(namer, &name, &at);
 	if (symbols_module_origin(namer->symbols, handle).source == SYMBOLS_REPLACED)
 		return calltree_frame(namer->tree, replaced_name(text, sizeof(text), short_name),
 			short_name, CALLTREE_UNNAMED);
@@ -222,7 +288,9 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 	symbols_function(namer->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
 	picture_names_build_id(build_id, module->build_id, module->build_id_bytes);
-	return calltree_frame_line(namer->tree, text, short_name, CALLTREE_UNNAMED, build_id, 0);
+	at.name = text;
+	at.file = build_id;
+	return calltree_intern(namer->tree, &at);
 }
 
 /*

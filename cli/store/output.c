@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/profile/picture_names.h"
+#include "render/transform.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -75,8 +76,13 @@ int store_output_make(struct store_profile *profile, const struct calltree *tree
 	const struct picture_options *picture, const struct options_list *labels, int64_t start_s,
 	const struct bytes *bytes, struct diag_message *message)
 {
-	int error = store_profile_make(profile, picture->fine ? picture->fine : tree, picture);
+	const struct calltree *fine = picture->fine ? picture->fine : tree;
+	struct calltree *made = NULL;
+	int error = transform_addresses(fine, &made);
 
+	if (!error)
+		error = store_profile_make(profile, made ? made : fine, picture);
+	calltree_free(made);
 	if (error)
 		return diag_fail(message, error, "out of memory");
 	error = set_labels(profile, labels, message);

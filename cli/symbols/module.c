@@ -587,7 +587,13 @@ void module_system_calls(
 		elf_file_close(&file);
 }
 
-int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
+/*
+ * Find the segment of @module's file that holds the byte at @offset, or, if @by_address, the code
+ * at ELF virtual address @offset. Returns 0, -ENOENT without the file, or -EINVAL without such a
+ * segment.
+ */
+static int find_segment(
+	const struct symbols_module *module, uint64_t offset, bool by_address, GElf_Phdr *header)
 {
 	struct elf_file file;
 	enum symbols_source verdict = SYMBOLS_NONE;
@@ -596,18 +602,49 @@ int module_offset_address(const struct symbols_module *module, uint64_t offset, 
 
 	if (error)
 		return -ENOENT;
-	error = -ENOENT;
+	error = -EINVAL;
 	headers = elf_file_headers(&file);
 	for (size_t i = 0; error && i < headers; i++) {
-		GElf_Phdr header;
+		uint64_t start;
 
-		if (!gelf_getphdr(file.elf, (int)i, &header) || header.p_type != PT_LOAD ||
-			offset < header.p_offset - header.p_offset % PAGE_BYTES ||
-			offset - header.p_offset >= header.p_filesz)
+		if (!gelf_getphdr(file.elf, (int)i, header) || header->p_type != PT_LOAD ||
+			(by_address && !(header->p_flags & PF_X)))
 			continue;
-		*address = offset - header.p_offset + header.p_vaddr;
-		error = 0;
+		start = by_address ? header->p_vaddr : header->p_offset;
+		if (offset - start < header->p_filesz)
+			error = 0;
 	}
 	elf_file_close(&file);
 	return error;
+}
+
+int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
+{
+	GElf_Phdr header;
+
+	if (find_segment(module, offset, false, &header))
+		return -ENOENT;
+	*address = offset - header.p_offset + header.p_vaddr;
+	return 0;
+}
+
+int module_segment(
+	const struct symbols_module *module, uint64_t address, struct symbols_segment *segment)
+{
+	GElf_Phdr header;
+	int error = find_segment(module, address, true, &header);
+	uint64_t before, end;
+
+	if (error)
+		return error;
+	before = header.p_vaddr % PAGE_BYTES;
+	end = header.p_vaddr + header.p_filesz;
+	if (end < header.p_vaddr || before > header.p_offset)
+		return -EINVAL;
+	*segment = (struct symbols_segment){
+		.start = header.p_vaddr - before,
+		.end = end + (PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES,
+		.offset = header.p_offset - before,
+	};
+	return 0;
 }

@@ -61,4 +61,11 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
  */
 int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address);
 
+/*
+ * Set *@segment to the segment of @module's file (borrowed) that contains the code at ELF virtual
+ * address @address. Returns 0, -ENOENT if the file cannot be opened, or -EINVAL if no segment does.
+ */
+int module_segment(
+	const struct symbols_module *module, uint64_t address, struct symbols_segment *segment);
+
 #endif

@@ -440,6 +440,14 @@ int symbols_offset_address(struct symbols *symbols, int handle, uint64_t offset,
 	return module_offset_address(&symbols->entries[handle].module, offset, address);
 }
 
+int symbols_segment(
+	struct symbols *symbols, int handle, uint64_t address, struct symbols_segment *segment)
+{
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+	return module_segment(&symbols->entries[handle].module, address, segment);
+}
+
 void symbols_system_calls(
 	struct symbols *symbols, int handle, struct call_number *calls, size_t count)
 {

@@ -76,7 +76,8 @@ struct symbols_frame {
 	const char *name; /* demangled */
 	/* path as the compiler recorded it; "": unknown */
 	const char *file;
-	uint32_t line; /* 0: unknown */
+	uint32_t line;	     /* 0: unknown */
+	uint32_t start_line; /* line at which the function is declared; 0: unknown */
 };
 
 /* The name of an address. Struct symbols owns all pointers until symbols_free(). */
@@ -105,7 +106,7 @@ static inline uint32_t symbols_frames(const struct symbols_name *name)
 static inline struct symbols_frame symbols_frame_at(const struct symbols_name *name, uint32_t index)
 {
 	struct symbols_frame frame =
-		name->frame_count ? name->frames[index] : (struct symbols_frame){"", "", 0};
+		name->frame_count ? name->frames[index] : (struct symbols_frame){"", "", 0, 0};
 
 	if (!index)
 		frame.name = name->name;
@@ -179,6 +180,20 @@ int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint
  */
 int symbols_offset_address(
 	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
+
+/* A part of a file that is loaded as a whole, in whole pages. */
+struct symbols_segment {
+	uint64_t start, end; /* ELF virtual addresses */
+	uint64_t offset;     /* offset in the file of the byte at @start */
+};
+
+/*
+ * Find the segment of module @handle that contains the code at ELF virtual address @address.
+ * Returns 0, -ENOENT if the file cannot be opened, or -EINVAL if no segment does. *@segment is set
+ * only on success.
+ */
+int symbols_segment(
+	struct symbols *symbols, int handle, uint64_t address, struct symbols_segment *segment);
 
 /*
  * Find which system call each of the @count @calls (borrowed) makes. Their addresses are in module

@@ -122,8 +122,9 @@ static int fill_frames(const struct reading *reading, size_t at, struct symbols_
 
 	while (next != INSTANCE_NONE && count < CHAIN_MAX) {
 		struct instance *instance = &chains->instances.list[next];
-		struct symbols_frame frame = {
-			name_of(chains, instance), path_of(chains, reading->unit, file), line};
+		struct symbols_frame frame = {name_of(chains, instance),
+			path_of(chains, reading->unit, file), line,
+			(uint32_t)instance->declared_line};
 
 		if (!frame.name || !frame.file)
 			return -ENOMEM;
@@ -143,7 +144,7 @@ static int fill_frames(const struct reading *reading, size_t at, struct symbols_
 	/* The address has a line but no function: it is assembly code. */
 	if (!count && file != NO_FILE) {
 		end[-++count] =
-			(struct symbols_frame){"", path_of(chains, reading->unit, file), line};
+			(struct symbols_frame){"", path_of(chains, reading->unit, file), line, 0};
 		if (!end[-1].file)
 			return -ENOMEM;
 	}

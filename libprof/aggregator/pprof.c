@@ -119,7 +119,7 @@ static void write_announced(struct writing *w)
 
 		pprof_put_function(&w->writer,
 			pprof_put_text(&w->writer, names_string(names, code->name)), 0,
-			pprof_put_text(&w->writer, names_file(names, code->file)));
+			pprof_put_text(&w->writer, names_file(names, code->file)), code->line);
 		if (names_code_is_wait(code))
 			continue;
 		if (names_code_is_function(code)) {
@@ -206,7 +206,7 @@ static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t add
 /* Write a function that has no code, such as "[unsampled]". Returns its number. */
 static uint32_t put_synthetic(struct writing *w, const char *name)
 {
-	return pprof_put_function(&w->writer, pprof_put_text(&w->writer, name), 0, 0);
+	return pprof_put_function(&w->writer, pprof_put_text(&w->writer, name), 0, 0, 0);
 }
 
 static void write_locations(struct writing *w)

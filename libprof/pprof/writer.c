@@ -289,8 +289,8 @@ uint32_t pprof_put_mapping(struct pprof_writer *writer, const struct pprof_mappi
 	return writer->mappings;
 }
 
-uint32_t pprof_put_function(
-	struct pprof_writer *writer, uint32_t name, uint32_t system_name, uint32_t file)
+uint32_t pprof_put_function(struct pprof_writer *writer, uint32_t name, uint32_t system_name,
+	uint32_t file, uint32_t start_line)
 {
 	struct protobuf_out *out = &writer->out;
 	size_t begun = protobuf_begin(out, PROFILE_FUNCTION);
@@ -299,6 +299,7 @@ uint32_t pprof_put_function(
 	protobuf_put_number(out, FUNCTION_NAME, name);
 	protobuf_put_number(out, FUNCTION_SYSTEM_NAME, system_name);
 	protobuf_put_number(out, FUNCTION_FILE, file);
+	protobuf_put_number(out, FUNCTION_START_LINE, start_line);
 	protobuf_end(out, begun);
 	return writer->functions;
 }

@@ -100,11 +100,11 @@ struct pprof_mapping_fields {
 /*
  * Write an entry and return its number, from 1. pprof requires that the first mapping is the
  * program. The text arguments of a function are numbers of texts, 0: none. If @system_name equals
- * @name, readers demangle it as C++.
+ * @name, readers demangle it as C++. @start_line is the line of its declaration, 0: unknown.
  */
 uint32_t pprof_put_mapping(struct pprof_writer *writer, const struct pprof_mapping_fields *mapping);
-uint32_t pprof_put_function(
-	struct pprof_writer *writer, uint32_t name, uint32_t system_name, uint32_t file);
+uint32_t pprof_put_function(struct pprof_writer *writer, uint32_t name, uint32_t system_name,
+	uint32_t file, uint32_t start_line);
 uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
 	uint32_t function, uint64_t line);
 

@@ -110,6 +110,12 @@ class Profile:
         self.chains = {}  # location id -> its (function, file, line)s
         self.locations = {}
         self.location_mappings = {}
+        self.addresses = {}  # location id -> address
+        self.segments = {mapping[1]: (mapping.get(2, 0), mapping.get(3, 0), mapping.get(4, 0),
+                                      self.texts[mapping.get(6, 0)]) for mapping in all_of(3)}
+        # (name, file) -> line of the declaration
+        self.start_lines = {(self.texts[function.get(2, 0)], self.texts[function.get(4, 0)]):
+                            function.get(5, 0) for function in all_of(5)}
         for value in (value for number, value in every if number == 4):
             parts = list(fields(value))
             whole = dict(parts)
@@ -117,6 +123,7 @@ class Profile:
             self.locations[whole[1]] = [functions[dict(fields(line))[1]] for number, line in parts
                                         if number == 4]
             self.location_mappings[whole[1]] = whole.get(2, 0)
+            self.addresses[whole[1]] = whole.get(3, 0)
             for line in (dict(fields(line)) for number, line in parts if number == 4):
                 self.lines.append((functions[line[1]], files[line[1]], line.get(2, 0)))
                 self.chains.setdefault(whole[1], []).append(self.lines[-1])

@@ -59,8 +59,8 @@ def test_a_run_writes_what_it_draws(recorded):
         # Each stack has either CPU time or one kind of waiting time.
         assert sum(value != 0 for value in values[1:]) == 1
         assert not any(value % profile.period for value in values[1:])
-    assert profile.mappings[1] == "threads"  # the program's mapping comes first
-    assert "libc.so.6" in profile.mappings.values()
+    assert profile.mappings[1] == str(recorded / "threads")  # the program's mapping comes first
+    assert any(path.endswith("/libc.so.6") for path in profile.mappings.values())
     assert gzip.decompress((recorded / "p.pb.gz").read_bytes()) == profile.raw
     threads = {}
     for names, _, labels in profile.stacks:
@@ -282,6 +282,69 @@ def test_pprof_lists_lines(run, tmp_path):
         ours, theirs = (sorted(re.split(r"-+\+-+\n", pprof(*view.split(), name)))
                         for name in ["out.pb.gz", "in.pb"])
         assert ours == theirs, view
+
+
+@pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-pie", "-fuse-ld=lld"]])
+def test_code_has_its_address_in_the_file(run, tmp_path, flags):
+    if "-fuse-ld=lld" in flags and not shutil.which("ld.lld"):
+        pytest.skip("lld is not installed")
+    program = compile_target("threads.c", tmp_path, flags=["-O1", "-g", *flags])
+    assert run("-q", "-r", "997", "-o", "p.pgo", "--", program).returncode == 0
+    offset, address, size, _, build_id = layout_of(program, "worker_2")
+    profile = Profile(tmp_path / "p.pgo")
+    # The program is the first mapping. It is where its own segment table says.
+    assert profile.mappings[1] == str(program)
+    assert profile.segments[1] == (address & ~0xFFF, (address + size + 0xFFF) & ~0xFFF,
+                                   offset & ~0xFFF, build_id)
+    for ident, (start, limit, _, _) in profile.segments.items():
+        others = [segment for other, segment in profile.segments.items() if other != ident]
+        assert limit == 0 or all(limit <= segment[0] or segment[1] <= start for segment in others)
+    at = {ident: value for ident, value in profile.addresses.items()
+          if profile.location_mappings[ident] == 1}
+    assert len(at) > 5 and all(at.values())
+    # addr2line has the same functions at these addresses, with the same lines.
+    told = subprocess.run(["addr2line", "-ifaC", "-e", program, *map(hex, at.values())],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    told = re.sub(r" \(discriminator \d+\)", "", told)
+    judged = {int(words[0], 16): list(zip(words[1::2], words[2::2]))
+              for words in (part.split() for part in re.split(r"^(?=0x)", told, flags=re.M)[1:])}
+    checked = 0
+    for ident, address in at.items():
+        chain = [(name, f"{os.path.basename(file)}:{line}")
+                 for name, file, line in profile.chains[ident]]
+        if chain[-1][1].startswith("threads.c:"):
+            assert [(name, os.path.basename(place)) for name, place in judged[address]] == chain
+            checked += 1
+    assert checked > 5
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_functions_have_the_line_of_their_declaration(run, tmp_path, compiler):
+    """gcc writes the column of a declaration, clang and Go do not."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    program = compile_target("threads.c", tmp_path, flags=["-O1", "-g"], compiler=compiler)
+    assert run("-q", "-r", "997", "-o", "p.pgo", "--", program).returncode == 0
+    source = (ROOT / "tests" / "targets" / "threads.c").read_text().splitlines()
+    lines = {name: line for (name, _), line in Profile(tmp_path / "p.pgo").start_lines.items()}
+    for i in range(4):
+        assert source[lines[f"worker_{i}"] - 1] == f"WORKER({i})", lines
+
+
+def test_pprof_disassembles(run, tmp_path):
+    if not shutil.which("go"):
+        pytest.skip("golang-go is not installed")
+    program = compile_target("threads.c", tmp_path, flags=["-O1", "-g"])
+    assert run("-q", "-r", "997", "-o", "p.pb.gz", "--", program).returncode == 0
+    env = dict(os.environ, HOME=str(tmp_path), PPROF_TMPDIR=str(tmp_path))
+    shown = subprocess.run(["go", "tool", "pprof", "-sample_index=samples", "-disasm=worker_2",
+                            "p.pb.gz"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    weights = re.findall(r"^ +(\d+) +\d+ +[0-9a-f]+:", shown, re.M)
+    # What the function calls is inlined into it. Some samples may be in the kernel.
+    weight = sum(values[0] for names, values, _ in Profile(tmp_path / "p.pb.gz").stacks
+                 if "worker_2" in names)
+    assert 0.9 * weight < sum(map(int, weights)) <= weight, shown
 
 
 @pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-no-pie", "-Wl,-z,noseparate-code"],

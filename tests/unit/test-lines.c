@@ -46,6 +46,7 @@ static void make_stacks(struct stack *stacks)
 
 static struct calltree *build(const struct stack *stacks)
 {
+	static const struct calltree_mapping mapping = {"/bin/prog", "", 0x1000, 0x1000, 0x2000};
 	struct calltree *tree = calltree_new();
 
 	for (uint32_t i = 0; i < STACKS; i++) {
@@ -55,9 +56,16 @@ static struct calltree *build(const struct stack *stacks)
 			char name[2] = {(char)('a' + stacks[i].names[d]), '\0'};
 			uint32_t line = stacks[i].lines[d];
 
+			/* A line has several addresses. */
 			node = calltree_child(tree, node,
-				calltree_frame_line(tree, name, "prog", CALLTREE_NATIVE,
-					file_of(line), line));
+				calltree_intern(
+					tree, &(struct calltree_frame){.name = name,
+						      .module = "prog",
+						      .kind = CALLTREE_NATIVE,
+						      .file = file_of(line),
+						      .line = line,
+						      .mapping = &mapping,
+						      .offset = 0x1000 + 16 * line + (i + d) % 3}));
 		}
 		calltree_add(tree, node, stacks[i].weight);
 		calltree_sample(tree, &(struct calltree_sample){.node = node,

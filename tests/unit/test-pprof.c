@@ -260,8 +260,8 @@ static void machines_have_time_and_files(void **state)
 	assert_message(1, 2, "1='vm' 2='nanoseconds' ");
 	assert_message(3, 0, "1=1 5='[vm]' 7=1 ");
 	assert_message(3, 1, NULL);
-	assert_message(5, 0, "1=1 2='fib' 4='a.lua' ");
-	assert_message(5, 1, "1=2 2='chunk' 4='a.lua' ");
+	assert_message(5, 0, "1=1 2='fib' 4='a.lua' 5=c ");
+	assert_message(5, 1, "1=2 2='chunk' 4='a.lua' 5=1 ");
 	assert_message(5, 2, "1=3 2='rep' ");
 	assert_message(4, 1, "1=2 2=1 4=[1=2 2=1 ] ");
 	assert_message(4, 2, "1=3 2=1 4=[1=1 2=c ] ");

@@ -188,6 +188,91 @@ static struct calltree *grow_chains(void)
 	return tree;
 }
 
+/* ---- addresses
+ * ----------------------------------------------------------------------------------- */
+
+static uint32_t at_offset(struct calltree *tree, uint32_t parent, const char *name,
+	const struct calltree_mapping *mapping, uint64_t offset)
+{
+	return calltree_child(tree, parent,
+		calltree_intern(tree, &(struct calltree_frame){.name = name,
+					      .module = strrchr(mapping->path, '/') + 1,
+					      .kind = CALLTREE_NATIVE,
+					      .file = "a.c",
+					      .line = 3,
+					      .start_line = 2,
+					      .mapping = mapping,
+					      .offset = offset}));
+}
+
+/* Read fields 1 to 7 of the message number @wanted among those in field @kind of the profile. */
+static void read_fields(uint32_t kind, unsigned wanted, uint64_t numbers[8])
+{
+	struct protobuf in = {loaded, (const uint8_t *)loaded + loaded_bytes};
+	struct protobuf_field field;
+
+	memset(numbers, 0, 8 * sizeof(*numbers));
+	while (protobuf_next(&in, &field) > 0) {
+		struct protobuf_field inner;
+
+		if (field.number != kind || wanted--)
+			continue;
+		while (protobuf_next(&field.bytes, &inner) > 0)
+			if (inner.number < 8)
+				numbers[inner.number] = inner.value;
+		return;
+	}
+	fail_msg("no message %u in field %u", wanted, kind);
+}
+
+/*
+ * Two libraries have the same addresses in their files. In the profile the second one is moved, and
+ * its frame with it. All of it comes back, except for the addresses of the moved mapping.
+ */
+static void test_addresses(void **state)
+{
+	static const struct calltree_mapping program = {
+		"/bin/prog", "aabbccddeeff0011", 0x1000, 0x401000, 0x403000};
+	static const struct calltree_mapping libraries[] = {
+		{"/lib/one.so", "1100ffeeddccbbaa", 0x2000, 0x402000, 0x405000},
+		{"/lib/two.so", "", 0x1000, 0x1000, 0x2000}};
+	struct calltree *tree = calltree_new(), *back;
+	uint64_t numbers[8];
+	uint32_t node = at_offset(tree, CALLTREE_ROOT, "main", &program, 0x1234);
+
+	(void)state;
+	calltree_add(tree, at_offset(tree, node, "f", &libraries[0], 0x2345), 3);
+	calltree_add(tree, at_offset(tree, node, "g", &libraries[1], 0x1fff), 4);
+	assert_int_equal(calltree_finish(tree), 0);
+	write_owned(tree, &(struct picture_options){0}, true);
+	read_fields(PROFILE_MAPPING, 0, numbers);
+	assert_int_equal(numbers[MAPPING_START], 0x401000);
+	assert_int_equal(numbers[MAPPING_LIMIT], 0x403000);
+	assert_int_equal(numbers[MAPPING_OFFSET], 0x1000);
+	read_fields(PROFILE_MAPPING, 1, numbers);
+	assert_int_equal(numbers[MAPPING_START], 0x403000);
+	assert_int_equal(numbers[MAPPING_LIMIT], 0x406000);
+	read_fields(PROFILE_MAPPING, 2, numbers);
+	assert_int_equal(numbers[MAPPING_START], 0x1000);
+	for (unsigned i = 0; i < 3; i++) {
+		read_fields(PROFILE_LOCATION, i, numbers);
+		assert_int_equal(
+			numbers[LOCATION_ADDRESS], numbers[LOCATION_MAPPING] == 1   ? 0x401234
+						   : numbers[LOCATION_MAPPING] == 2 ? 0x403345
+										    : 0x1fff);
+	}
+	read_fields(PROFILE_FUNCTION, 0, numbers);
+	assert_int_equal(numbers[FUNCTION_START_LINE], 2);
+	back = read_back(NULL);
+	assert_int_equal(frame_called(back, "f")->offset, 0x2345);
+	assert_string_equal(frame_called(back, "f")->mapping->path, "/lib/one.so");
+	assert_string_equal(frame_called(back, "f")->mapping->build_id, "1100ffeeddccbbaa");
+	assert_int_equal(frame_called(back, "g")->offset, 0x1fff);
+	assert_int_equal(frame_called(back, "g")->start_line, 2);
+	assert_string_equal(frame_called(back, "main")->module, "prog");
+	calltree_free(back);
+}
+
 static unsigned count_fields(uint32_t wanted)
 {
 	struct protobuf in = {loaded, (const uint8_t *)loaded + loaded_bytes};
@@ -502,6 +587,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_there_and_back, tear_down),
 		cmocka_unit_test_teardown(test_a_thread_of_two_processes_is_two, tear_down),
+		cmocka_unit_test_teardown(test_addresses, tear_down),
 		cmocka_unit_test_teardown(test_lines_and_chains, tear_down),
 		cmocka_unit_test_teardown(test_the_program_comes_first, tear_down),
 		cmocka_unit_test_teardown(test_counts_and_times, tear_down),
