@@ -335,7 +335,8 @@ static struct calltree_mapping *add_mapping(
 		free(mapping);
 		return NULL;
 	}
-	return tree->mappings[tree->mapping_count++] = mapping;
+	tree->mappings[tree->mapping_count++] = mapping;
+	return mapping;
 }
 
 /* Returns the tree's copy of @wanted, or NULL after poisoning @tree if out of memory. */

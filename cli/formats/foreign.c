@@ -118,7 +118,7 @@ static bool has_form(const char *text, size_t bytes, const char *form)
 {
 	size_t i;
 
-	for (i = 0; form[i] && i < bytes; i++) {
+	for (i = 0; i < bytes && form[i]; i++) {
 		bool is_digit = text[i] >= '0' && text[i] <= '9';
 		bool is_letter = (text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'z';
 

@@ -300,7 +300,8 @@ static uint64_t add_to_path(uint64_t path, uint32_t frame)
 
 /*
  * Hash the names of @stack's native frames. Language frames are left out, because a kernel stack
- * has the interpreter's frames instead. Names are hashed because one file may be two modules.
+ * has the interpreter's frames instead. Names are hashed because one file may be two modules, and
+ * because the two stacks may differ in the addresses within a function.
  */
 static uint64_t path_of_stack(
 	struct naming *naming, uint32_t image, const struct profile_stack *stack)
@@ -315,8 +316,11 @@ static uint64_t path_of_stack(
 		if (!is_language(naming, at) && !is_ours(naming, image, at) &&
 			!profile_is_hidden(naming->profile, image, at))
 			frames = frame_namer_chain(&naming->namer, image, at, &count);
-		while (count)
-			path = add_to_path(path, frames[--count]);
+		while (count) {
+			const char *name = calltree_frame_at(naming->tree, frames[--count])->name;
+
+			path = fnv_bytes(path, name, strlen(name) + 1);
+		}
 		at = profile_node_at(naming->profile, at)->parent;
 	}
 	return prefix_of(stack) == PREFIX_NONE
