@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "render/svg_clean.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The longest text of a number. */
 #define NUMBER_BYTES 32u
 
-/* A point of a path, as the text that is written. */
+/* In hundredths of a pixel. */
 struct point {
-	char x[NUMBER_BYTES], y[NUMBER_BYTES];
+	long long x, y;
+};
+
+struct path {
+	struct point now, start; /* the current point, and the start of its subpath */
+	int has_begun;
 };
 
 /*
- * Read the decimal number at *@text, round it to 0.01, write it to @out without redundant digits,
- * and advance *@text. Returns 0 if a number does not begin at *@text or does not end before a blank
- * or @end.
+ * Read the decimal number at *@text, round it to hundredths, and advance *@text. Returns 0 if a
+ * number does not begin at *@text or does not end before a blank or @end.
  */
-static int read_number(const char **text, const char *end, char out[NUMBER_BYTES])
+static int read_number(const char **text, const char *end, long long *hundredths)
 {
 	const char *close = *text;
 	char copy[NUMBER_BYTES], *behind;
@@ -26,22 +32,34 @@ static int read_number(const char **text, const char *end, char out[NUMBER_BYTES
 	while (close < end && *close && strchr("-.0123456789", *close))
 		close++;
 	bytes = (size_t)(close - *text);
-	if (!bytes || bytes >= sizeof(copy) - strlen(".00") || (close < end && *close != ' '))
+	if (!bytes || bytes > sizeof("-1000000000000.00000000") - 1 ||
+		(close < end && *close != ' '))
 		return 0;
 	memcpy(copy, *text, bytes);
 	copy[bytes] = '\0';
-	snprintf(out, NUMBER_BYTES, "%.2f", strtod(copy, &behind));
+	*hundredths = llround(fmax(-1e15, fmin(1e15, 100 * strtod(copy, &behind))));
 	if (*behind)
 		return 0;
-	bytes = strlen(out);
-	while (out[bytes - 1] == '0')
-		bytes--;
-	bytes -= out[bytes - 1] == '.';
-	out[bytes] = '\0';
-	if (!strcmp(out, "-0"))
-		strcpy(out, "0");
 	*text = close;
 	return 1;
+}
+
+/* Append a number of pixels. A sign needs no blank before it. */
+static void put_number(struct bytes *bytes, long long hundredths, int needs_blank)
+{
+	unsigned long long size = (unsigned long long)llabs(hundredths), part = size % 100;
+	char text[NUMBER_BYTES];
+
+	bytes_text(bytes, hundredths < 0 ? "-" : needs_blank ? " " : "");
+	if (size >= 100 || !part) {
+		snprintf(text, sizeof(text), "%llu", size / 100);
+		bytes_text(bytes, text);
+	}
+	if (part) {
+		snprintf(text, sizeof(text), part % 10 ? ".%02llu" : ".%llu",
+			part % 10 ? part : part / 10);
+		bytes_text(bytes, text);
+	}
 }
 
 static void skip_blanks(const char **text, const char *end)
@@ -53,51 +71,71 @@ static void skip_blanks(const char **text, const char *end)
 static int read_point(const char **text, const char *end, struct point *point)
 {
 	skip_blanks(text, end);
-	if (!read_number(text, end, point->x))
+	if (!read_number(text, end, &point->x))
 		return 0;
 	skip_blanks(text, end);
-	return read_number(text, end, point->y);
+	return read_number(text, end, &point->y);
+}
+
+static void put_pair(struct bytes *bytes, struct point to, struct point from, int needs_blank)
+{
+	put_number(bytes, to.x - from.x, needs_blank);
+	put_number(bytes, to.y - from.y, 1);
+}
+
+static void put_line(struct bytes *bytes, struct point to, struct point from)
+{
+	if (to.y == from.y) {
+		bytes_text(bytes, "h");
+		put_number(bytes, to.x - from.x, 0);
+	} else if (to.x == from.x) {
+		bytes_text(bytes, "v");
+		put_number(bytes, to.y - from.y, 0);
+	} else {
+		bytes_text(bytes, "l");
+		put_pair(bytes, to, from, 0);
+	}
 }
 
 /*
- * Append the command at *@text of a path and advance *@text. @now is the current point. Returns 0
- * if the command is unknown.
+ * Append the command at *@text of @path, relative to the current point, and advance *@text. Returns
+ * 0 if the command is unknown.
  */
-static int put_command(struct bytes *bytes, const char **text, const char *end, struct point *now)
+static int put_command(struct bytes *bytes, const char **text, const char *end, struct path *path)
 {
 	char letter = *(*text)++;
-	unsigned points = letter == 'C' ? 3 : letter == 'M' || letter == 'L' ? 1 : 0;
-	struct point point;
+	unsigned count = letter == 'C' ? 3 : letter == 'M' || letter == 'L' ? 1 : 0;
+	struct point points[3];
 
-	if (!points && letter != 'Z')
+	if ((!count && letter != 'Z') || (!path->has_begun && letter != 'M'))
 		return 0;
-	bytes_put(bytes, &letter, 1);
-	for (unsigned i = 0; i < points; i++) {
-		if (!read_point(text, end, &point))
+	for (unsigned i = 0; i < count; i++)
+		if (!read_point(text, end, &points[i]))
 			return 0;
-		if (letter == 'L' && !strcmp(point.y, now->y)) {
-			bytes->data[bytes->used - 1] = 'H';
-			bytes_text(bytes, point.x);
-			return 1;
-		}
-		bytes_text(bytes, i ? " " : "");
-		bytes_text(bytes, point.x);
-		bytes_text(bytes, " ");
-		bytes_text(bytes, point.y);
-	}
-	/* After Z, the current point is the start of the subpath, which is not kept. */
-	*now = points ? point : (struct point){"", ""};
+	if (letter == 'L')
+		put_line(bytes, points[0], path->now);
+	else
+		bytes_text(bytes, letter == 'C'	    ? "c"
+				  : letter == 'Z'   ? "z"
+				  : path->has_begun ? "m"
+						    : "M");
+	for (unsigned i = 0; letter != 'L' && i < count; i++)
+		put_pair(bytes, points[i], path->now, i > 0);
+	path->now = count ? points[count - 1] : path->start;
+	if (letter == 'M')
+		path->start = path->now;
+	path->has_begun = 1;
 	return 1;
 }
 
 /* Append the path data from @text to @end, unchanged if one of its commands is unknown. */
 static void put_path(struct bytes *bytes, const char *text, const char *end)
 {
-	struct point now = {"", ""};
+	struct path path = {.has_begun = 0};
 	size_t before = bytes->used;
 
 	for (const char *at = text; skip_blanks(&at, end), at < end;) {
-		if (bytes->error || !put_command(bytes, &at, end, &now)) {
+		if (bytes->error || !put_command(bytes, &at, end, &path)) {
 			bytes->used = before;
 			bytes_put(bytes, text, (size_t)(end - text));
 			return;
@@ -107,11 +145,11 @@ static void put_path(struct bytes *bytes, const char *text, const char *end)
 
 static void put_coordinate(struct bytes *bytes, const char *text, const char *end)
 {
-	char number[NUMBER_BYTES];
 	const char *at = text;
+	long long hundredths;
 
-	if (read_number(&at, end, number) && at == end)
-		bytes_text(bytes, number);
+	if (read_number(&at, end, &hundredths) && at == end)
+		put_number(bytes, hundredths, 0);
 	else
 		bytes_put(bytes, text, (size_t)(end - text));
 }

@@ -15,8 +15,8 @@
 /*
  * Append the SVG text from @text to @end (borrowed) to @bytes, with these changes:
  * - Each declaration of a style attribute becomes an attribute.
- * - Coordinates are rounded to 0.01 pixel. Path data has no redundant blanks, and H for horizontal
- *   lines.
+ * - Coordinates are rounded to 0.01 pixel. Path data becomes relative, which takes half of the
+ *   bytes. Points are rounded before they are subtracted, so errors do not add up.
  * - Names that begin with "glyph" and references to them begin with @name instead, so that two
  *   pictures in one page do not share glyphs.
  * - Indentation is removed.

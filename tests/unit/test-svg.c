@@ -205,7 +205,7 @@ static void test_the_static_layer_is_bounded(void **state)
 	const char *layer = strstr(picture.bytes, "<g id=\"flamerun-static\">");
 
 	assert_non_null(layer);
-	assert_in_range(picture.length - (size_t)(layer - picture.bytes), 300000, 750000);
+	assert_in_range(picture.length - (size_t)(layer - picture.bytes), 300000, 700000);
 	/* Boxes near the root have labels. */
 	assert_true(count(layer, ">f0_0_") == 1 && count(layer, ">f105_0_") == 1);
 	free(picture.bytes);
