@@ -159,9 +159,8 @@ static int make_trees(struct stored *stored, struct diag_message *message)
 	 */
 	enum calltree_times times =
 		calltree_waits(input->tree) ? picture_times(&stored->options) : CALLTREE_TIMES_CPU;
-	const char *unit = *input->facts.count_name ? input->facts.count_name : "samples";
-	int error = picture_trees_make(
-		&stored->trees, input->tree, &stored->options, times, unit, "", message);
+	int error = picture_trees_make(&stored->trees, input->tree, &stored->options, times,
+		input_count_name(&input->facts), "", message);
 
 	if (!error && calltree_total(input->other))
 		error = picture_trees_make(&stored->other, input->other, &stored->options,

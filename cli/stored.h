@@ -33,7 +33,10 @@ struct stored_files {
 int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
 	int index, struct stored_files *files, struct diag_message *message);
 
-/* Result of stored_read(). A member borrows from @options and from the members above it. */
+/*
+ * stored_read() fills this struct. A member borrows from the caller's options and from the members
+ * above it.
+ */
 struct stored {
 	struct options options; /* completed from the file */
 	struct input input;

@@ -37,8 +37,8 @@ struct calltree {
 	struct calltree_thread *threads;
 	struct calltree_sample *samples;
 	struct calltree_line *lines;
-	struct calltree_mapping *
-		*mappings; /* each is allocated by itself, so that it never moves */
+	/* each mapping is allocated by itself, so that it never moves */
+	struct calltree_mapping **mappings;
 	/* each distinct text once; text_lookup stores the index in this array plus 1 */
 	const char **texts;
 	uint32_t node_count, node_room;

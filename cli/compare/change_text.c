@@ -22,9 +22,7 @@
 /* Returns the name of one unit of weight. */
 static const char *unit_of(const struct changes *changes)
 {
-	const char *name = changes->sides->input.facts.count_name;
-
-	return *name ? name : "samples";
+	return input_count_name(&changes->sides->input.facts);
 }
 
 /* Print @samples, a mean per run, as CPU time if the time of a sample is known. */

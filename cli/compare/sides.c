@@ -114,8 +114,7 @@ static int read_versions(
 static bool is_sampled(const struct input_facts *facts)
 {
 	return facts->period_ns > 1 ||
-	       (!facts->period_ns &&
-		       (!facts->count_name[0] || !strcmp(facts->count_name, "samples")));
+	       (!facts->period_ns && !strcmp(input_count_name(facts), "samples"));
 }
 
 /* Read all files. *@period_ns receives the runs' mean sampling period; 0: weights are no times. */

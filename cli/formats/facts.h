@@ -94,6 +94,12 @@ struct input_facts {
 	bool has_idle;
 };
 
+/* Returns the name of one unit of weight; files that say nothing count samples. */
+static inline const char *input_count_name(const struct input_facts *facts)
+{
+	return facts->count_name[0] ? facts->count_name : "samples";
+}
+
 /* Free what @facts own. Valid after a failed read, and for all-zero facts. */
 static inline void input_facts_release(struct input_facts *facts)
 {

@@ -185,15 +185,10 @@ static const char *time_of(const struct input_facts *facts)
 	return !facts->period_ns ? "" : facts->type_name[0] ? facts->type_name : "cpu";
 }
 
-static const char *count_of(const struct input_facts *facts)
-{
-	return facts->count_name[0] ? facts->count_name : "samples";
-}
-
 /* Do counts of @left and @right measure the same? A file may not say what it measures. */
 static bool has_same_counts(const struct input_facts *left, const struct input_facts *right)
 {
-	return !strcmp(count_of(left), count_of(right)) &&
+	return !strcmp(input_count_name(left), input_count_name(right)) &&
 	       (!left->type_name[0] || !right->type_name[0] ||
 		       !strcmp(left->type_name, right->type_name));
 }
@@ -203,10 +198,10 @@ static const char *unit_text(const struct input_facts *facts, char text[UNIT_BYT
 {
 	if (*time_of(facts))
 		snprintf(text, UNIT_BYTES, "time: %s", time_of(facts));
-	else if (facts->type_name[0] && strcmp(facts->type_name, count_of(facts)))
-		snprintf(text, UNIT_BYTES, "%s of %s", count_of(facts), facts->type_name);
+	else if (facts->type_name[0] && strcmp(facts->type_name, input_count_name(facts)))
+		snprintf(text, UNIT_BYTES, "%s of %s", input_count_name(facts), facts->type_name);
 	else
-		snprintf(text, UNIT_BYTES, "%s", count_of(facts));
+		snprintf(text, UNIT_BYTES, "%s", input_count_name(facts));
 	return text;
 }
 
@@ -303,7 +298,7 @@ static void write_subtitle(struct merge *merge)
 
 	if (sum->period_ns != 1)
 		at += (size_t)snprintf(sum->subtitle + at, room - at, "%" PRIu64 " %s%s", weight,
-			count_of(sum), sum->period_ns ? ", " : "");
+			input_count_name(sum), sum->period_ns ? ", " : "");
 	if (sum->period_ns)
 		at += (size_t)snprintf(sum->subtitle + at, room - at, "%.2f s of %s",
 			(double)weight * (double)sum->period_ns / NS_PER_S, time_of(sum));

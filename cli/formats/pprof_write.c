@@ -25,10 +25,8 @@
 #include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
-/* options.kept */
-#define KEPT_MAX 8
 /* a count, two measures, two kinds of waiting, the values that are kept */
-#define VALUES_MAX (5 + KEPT_MAX)
+#define VALUES_MAX (5 + INPUT_TYPES_MAX)
 
 /* Stacks in one kind of time, and the name of this kind. */
 struct measure {
@@ -69,7 +67,7 @@ struct profile_writer {
 	 * time of each measure, and waiting and ready time if the first measure has waits; then
 	 * the values that are kept, whose trees follow the @measure_count measures.
 	 */
-	struct measure measures[2 + KEPT_MAX];
+	struct measure measures[2 + INPUT_TYPES_MAX];
 	/* name of the measure that readers show first */
 	const char *shown;
 	unsigned measure_count, kept_count, values;
@@ -150,7 +148,8 @@ static void find_measures(struct profile_writer *w, const struct calltree *tree)
 	w->measures[!is_second] = other;
 	w->has_counts = options->period_ns != 1;
 	w->has_waits = options->period_ns && calltree_waits(w->measures[0].tree);
-	w->kept_count = options->kept_count < KEPT_MAX ? options->kept_count : KEPT_MAX;
+	w->kept_count =
+		options->kept_count < INPUT_TYPES_MAX ? options->kept_count : INPUT_TYPES_MAX;
 	for (unsigned i = 0; i < w->kept_count; i++)
 		w->measures[w->measure_count + i] =
 			(struct measure){options->kept[i].tree, options->kept[i].name};

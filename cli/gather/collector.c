@@ -42,7 +42,8 @@
 /* Least time between two reads of one thread's name from /proc. */
 #define COMM_NS (100 * NS_PER_MS)
 /*
- * Interval of writes to a full pipe; least interval of rounds if the doorbell rings all the time.
+ * Time between two writes to a full pipe. It is also the least time between two rounds while
+ * programs ring the doorbell all the time.
  */
 #define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL

@@ -147,7 +147,8 @@ static void write_table(
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
 
-	/* Header: version and encodings; offset of .eh_frame; number of entries. */
+	/* .eh_frame_hdr begins with version and encodings, the offset of .eh_frame, the entry
+	 * count. */
 	memcpy(to, kinds, sizeof(kinds));
 	put_word(to + 4, frames - (header + 4));
 	put_word(to + 8, functions->count);

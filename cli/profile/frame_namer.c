@@ -41,8 +41,7 @@ struct frame_namer_image {
 };
 
 /* The segment of a file in which an address was found last. */
-struct frame_namer_place {
-	uint64_t low, high; /* ELF virtual addresses; the same: none yet */
+struct frame_namer_segment {
 	bool has_no_file;
 	struct calltree_mapping mapping;
 	char build_id[PICTURE_BUILD_ID_BYTES];
@@ -63,10 +62,10 @@ int frame_namer_init(
 	namer->calls = malloc(calls_bytes);
 	namer->passes = calloc(profile->node_count + (size_t)1, sizeof(*namer->passes));
 	namer->handles = malloc(handles_bytes);
-	namer->places = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->places));
+	namer->segments = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->segments));
 	namer->shares = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->shares));
 	if (!namer->symbols || !namer->images || !namer->chains || !namer->calls ||
-		!namer->passes || !namer->handles || !namer->places || !namer->shares)
+		!namer->passes || !namer->handles || !namer->segments || !namer->shares)
 		return -ENOMEM;
 	namer->epoch_ns = clock_epoch_ns();
 	symbols_keep_program(namer->symbols, request->program);
@@ -103,7 +102,7 @@ void frame_namer_release(struct frame_namer *namer)
 		generated_release(&namer->images[i].generated);
 	free(namer->images);
 	free(namer->handles);
-	free(namer->places);
+	free(namer->segments);
 	free(namer->chains);
 	free(namer->calls);
 	free(namer->passes);
@@ -222,11 +221,11 @@ static const char *module_name(const struct names *table, const struct names_mod
 }
 
 /*
- * Set @place to the segment of the file of module @index that contains the code at ELF virtual
+ * Set @known to the segment of the file of module @index that contains the code at ELF virtual
  * address @address. Returns false if there is none.
  */
-static bool find_place(struct frame_namer *namer, uint32_t index, uint64_t address,
-	struct frame_namer_place *place)
+static bool find_segment(struct frame_namer *namer, uint32_t index, uint64_t address,
+	struct frame_namer_segment *known)
 {
 	const struct names *table = &namer->profile->names;
 	const struct names_module *module = names_module(table, index);
@@ -234,15 +233,13 @@ static bool find_place(struct frame_namer *namer, uint32_t index, uint64_t addre
 	struct symbols_segment segment;
 	int error = symbols_segment(namer->symbols, handle_of(namer, index), address, &segment);
 
-	place->has_no_file = error == -ENOENT;
+	known->has_no_file = error == -ENOENT;
 	if (error)
 		return false;
-	picture_names_build_id(place->build_id, identified->build_id, identified->build_id_bytes);
-	place->low = segment.start;
-	place->high = segment.end;
-	place->mapping = (struct calltree_mapping){
+	picture_names_build_id(known->build_id, identified->build_id, identified->build_id_bytes);
+	known->mapping = (struct calltree_mapping){
 		.path = names_string(table, module->path),
-		.build_id = *place->build_id ? place->build_id + strlen(CALLTREE_BUILD_ID) : "",
+		.build_id = *known->build_id ? known->build_id + strlen(CALLTREE_BUILD_ID) : "",
 		.offset = segment.offset,
 		.start = segment.start,
 		.end = segment.end,
@@ -254,18 +251,18 @@ static bool find_place(struct frame_namer *namer, uint32_t index, uint64_t addre
  * Set the mapping and the offset of @frame, which is at ELF virtual address @address of module
  * @index, if the module's file can be read.
  */
-static void set_place(
+static void set_mapping(
 	struct frame_namer *namer, uint32_t index, uint64_t address, struct calltree_frame *frame)
 {
 	int handle = handle_of(namer, index);
-	struct frame_namer_place *place = handle < 0 ? NULL : &namer->places[handle];
+	struct frame_namer_segment *known = handle < 0 ? NULL : &namer->segments[handle];
 
-	if (!place || place->has_no_file ||
-		((address < place->low || address >= place->high) &&
-			!find_place(namer, index, address, place)))
+	if (!known || known->has_no_file ||
+		((address < known->mapping.start || address >= known->mapping.end) &&
+			!find_segment(namer, index, address, known)))
 		return;
-	frame->mapping = &place->mapping;
-	frame->offset = address - place->low + place->mapping.offset;
+	frame->mapping = &known->mapping;
+	frame->offset = address - known->mapping.start + known->mapping.offset;
 }
 
 static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64_t frame)
@@ -278,7 +275,7 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 	struct symbols_name name;
 	char text[512], build_id[PICTURE_BUILD_ID_BYTES];
 
-	set_place(namer, index, address, &at);
+	set_mapping(namer, index, address, &at);
 	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
 		return name_chain(namer, &name, &at);
 	if (symbols_module_origin(namer->symbols, handle).source == SYMBOLS_REPLACED)

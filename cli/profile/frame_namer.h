@@ -19,7 +19,7 @@
 #include "render/calltree.h"
 
 struct frame_namer_image;
-struct frame_namer_place;
+struct frame_namer_segment;
 struct held_files;
 struct kernel_symbols;
 
@@ -35,7 +35,8 @@ struct frame_namer {
 	bool has_failed; /* no memory for chains */
 	/* owned; [module] -> its handle in `symbols`; -1: no handle yet */
 	int *handles;
-	struct frame_namer_place *places; /* owned; [symbols handle]; one per module is enough */
+	struct frame_namer_segment
+		*segments;		  /* owned; [symbols handle]; one per module is enough */
 	struct frame_namer_image *images; /* owned; one per profile image */
 	/* owned; [profile node] -> index of its chain in `frames` */
 	uint32_t *chains;

@@ -225,7 +225,7 @@ static bool is_of_greenlets(const struct naming *naming, uint32_t module)
 	return !strncmp(file, GREENLET_FILE, sizeof(GREENLET_FILE) - 1);
 }
 
-static void look_for_greenlets(struct naming *naming)
+static void find_greenlets(struct naming *naming)
 {
 	for (uint32_t i = 0; i < naming->profile->names.module_count; i++)
 		naming->has_greenlets |= is_of_greenlets(naming, i);
@@ -619,7 +619,7 @@ int naming_build(
 	};
 	if (error)
 		goto out;
-	look_for_greenlets(&naming);
+	find_greenlets(&naming);
 	/* Most profiles have no time of virtual machines. Then that tree stays empty. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);

@@ -27,7 +27,7 @@ struct wait_site {
  */
 struct wait_site wait_site_of(const struct calltree *tree, uint32_t node);
 
-/* For qsort(). wait_site_by_weight() puts the largest weight first. */
+/* Comparison functions for qsort(). wait_site_by_weight() puts the largest weight first. */
 int wait_site_by_site(const void *a, const void *b);
 int wait_site_by_site_and_holder(const void *a, const void *b);
 int wait_site_by_holder(const void *a, const void *b);

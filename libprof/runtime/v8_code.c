@@ -38,7 +38,7 @@ static const struct version versions[] = {
 	{13, 6, 24, 0, 32, 8, 40, 52, 56, 3, 7, 8},
 };
 
-/* The sizes of bytecodes in V8 13.6, which does not export them; see v8_bytecode_sizes.py. */
+/* V8 13.6 does not export the sizes of its bytecodes; v8_bytecode_sizes.py made this table. */
 static const uint8_t sizes_13_6[] = {
 #include "libprof/runtime/v8_bytecode_sizes.inc"
 };

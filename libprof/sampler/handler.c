@@ -103,8 +103,8 @@ static void find_modules_nearby(struct runtime_walk *runs, uintptr_t sp)
 
 /*
  * Step from the frame @at of generated code to its caller, by the runtime that generated the code.
- * If no such runtime is known yet, search for one. Returns a value of UNWIND_ASK
- * (unwind/unwind_core.h).
+ * If no runtime that generates code is known yet, search for one. Returns a value of
+ * UNWIND_ASK (unwind/unwind_core.h).
  */
 static int ask_language(struct runtime_walk *runs, struct unwind_activation *at)
 {

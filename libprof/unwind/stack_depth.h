@@ -67,7 +67,7 @@ struct depth_search {
 	/* True if `gap` comes from jumps through registers, false if it comes from calls. */
 	bool has_jumps;
 	bool has_failed;
-	/* If set, search from the pc to all returns. Otherwise search from the entry to the pc. */
+	/* If true, search the code from the pc to each return, else from the entry to the pc. */
 	bool is_outward;
 	uintptr_t window_begin;
 	unsigned window_bytes;

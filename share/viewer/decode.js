@@ -38,7 +38,7 @@ const LINE_WAITS = 36;
 const LEGEND_COLORS = 37;
 const LEGEND_TEXTS = 38;
 const THREAD_PROCESSES = 40;
-const TIME_NAME = 43;
+const TYPE_NAME = 43;
 const TICK = 45;
 const SAMPLE_TIMES = 46;
 const SAMPLE_NODES = 47;
@@ -204,7 +204,7 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
  * @property {string[]} texts by frame, further text about it; empty if the file has none
  * @property {Nodes} tree
  * @property {string} countName what one unit of weight is called
- * @property {string} timeName which time was measured, "" for the default
+ * @property {string} typeName what the weights measure, "" for the default
  * @property {string} palette its name
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
@@ -491,7 +491,7 @@ export function readProfile(columns, done = () => {}) {
 		title: cleanText(text(TITLE)),
 		subtitle: cleanText(text(SUBTITLE)),
 		countName: cleanText(text(COUNT_NAME)) || 'samples',
-		timeName: text(TIME_NAME),
+		typeName: text(TYPE_NAME),
 		palette: text(PALETTE),
 		notes: text(NOTES).split('\n').map(cleanText).filter(Boolean),
 		font: cleanText(text(FONT)),

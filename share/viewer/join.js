@@ -147,9 +147,9 @@ export function profileOf(profile, joined) {
 }
 
 /** @param {Profile} profile */
-function unitOf({periodNs, timeName, countName}) {
-	return periodNs ? `time: ${timeName || 'cpu'}`
-		: timeName && timeName !== countName ? `${countName} of ${timeName}` : countName;
+function unitOf({periodNs, typeName, countName}) {
+	return periodNs ? `time: ${typeName || 'cpu'}`
+		: typeName && typeName !== countName ? `${countName} of ${typeName}` : countName;
 }
 
 /** Are weights numbers of samples, whose chance is known? @param {Profile} profile */

@@ -13,8 +13,8 @@
 #include "render/svg_clean.h"
 
 /*
- * Check that @text becomes @wanted. The input buffer has the text's exact size, so that sanitizers
- * detect reads beyond it.
+ * Check that svg_clean_put() turns @text into @wanted. The input buffer has the text's exact size,
+ * so that sanitizers detect reads beyond it.
  */
 static void check(const char *text, const char *wanted)
 {
